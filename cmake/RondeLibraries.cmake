@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+# Outside libraries. What ends up in libronde.so is header-only or static, and hidden.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(sodium REQUIRED libsodium)
+find_library(SODIUM_ARCHIVE libsodium.a REQUIRED HINTS ${sodium_LIBRARY_DIRS})
+add_library(ronde_sodium INTERFACE)
+target_include_directories(ronde_sodium SYSTEM INTERFACE ${sodium_INCLUDE_DIRS})
+target_link_libraries(ronde_sodium INTERFACE ${SODIUM_ARCHIVE})
+if(RONDE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()

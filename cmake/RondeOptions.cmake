@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Flags that hold for every target of the project.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  # Builds in another folder (a fresh clone, CI) hit the same cache.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+endif()
+
+add_compile_options(
+  -Wall -Wextra -Wshadow -Werror -fno-omit-frame-pointer
+  -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=
+  # The same arithmetic on every instruction set: no contraction of a*b+c.
+  -ffp-contract=off
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>)
+if(RONDE_SANITIZE)
+  add_compile_options(-fsanitize=${RONDE_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RONDE_SANITIZE})
+endif()

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Carrier: ordered frames of control between a rank and the coordinator. Two carriers pass one contract suite: rings on the
+// board (same host) and an authenticated TCP link. A full carrier says so and the frame stays with the caller.
+// Thread: the one that drives the engine.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace ronde::control {
+
+constexpr size_t kMaxFrameBytes = 64 * 1024;
+
+class Carrier {
+ public:
+  virtual ~Carrier() = default;
+  // False: no room now; room comes with a wake-up. Wakes the other side if it sleeps.
+  virtual Result<bool> try_send(ByteSpan frame) = 0;
+  // The next frame, or nothing now. An error is final and says what became of the peer.
+  virtual Result<std::optional<Bytes>> try_recv() = 0;
+};
+
+}  // namespace ronde::control

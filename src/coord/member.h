@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Member: a rank's side of the coordination. Takes the rank's submissions, makes reports of them; takes decisions, and says
+// which batches are to be run with which submissions, and which submissions failed.
+// Pure: no threads, no clock, no sockets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "op/request.h"
+
+namespace ronde::coord {
+
+// The engine's name for one submitted tensor; never 0.
+using Ticket = uint64_t;
+
+// A batch that concerns this rank, in the total order. tickets[i] belongs to batch.tensors[i]; 0 if this rank did not submit it.
+struct BatchReady {
+  Batch batch;
+  std::vector<Ticket> tickets;
+};
+struct TicketFailed {
+  Ticket ticket;
+  Status status;
+};
+// A rank has left (its shutdown stands at this point of the order). For the rank itself: it may go now.
+struct RankLeft {
+  Rank rank;
+};
+using Event = std::variant<BatchReady, TicketFailed, RankLeft>;
+
+class Member {
+ public:
+  Member(Rank rank, Rank size, size_t max_frame_bytes = 64 * 1024);
+  ~Member();
+
+  // The tensors of one user call (a group is a span; it is cut together). An error is local (a name already in flight) and leaves nothing submitted.
+  // `more`: further submits of this step follow; nothing needs to be told before flush().
+  Status submit(std::span<const Request> requests, std::span<const Ticket> tickets, bool more);
+  // Everything submitted so far in this set may be cut.
+  void flush(SetId set);
+  void leave();
+
+  // What is to be told to the coordinator, as frames of at most max_frame_bytes each; empty if there is nothing to tell now.
+  // Submissions marked `more` stay here until a flush, or until a submission without `more` comes.
+  std::vector<Bytes> take_reports();
+  // True if take_reports() would return something.
+  bool has_reports() const;
+
+  // A decision frame, in the order sent. An error means that the bytes are no decision.
+  Result<std::vector<Event>> on_decision(ByteSpan frame);
+  // Everything in flight fails with `cause`: the tickets, for the engine to complete.
+  std::vector<Ticket> fail_all();
+
+  // Submissions without a decision.
+  size_t in_flight() const;
+  // True if `ticket` still waits for a decision and was not told yet (its wait must flush first).
+  bool is_held(Ticket ticket) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ronde::coord

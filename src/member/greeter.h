@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greeter: hellos over sockets. Accepts on the rank's one listening socket and hands out connections whose peer has proven the job
+// key; strangers are closed (one rate-limited warning), a slow one after kHelloTimeout, and no more than kMaxPending at a time.
+// Thread: the one that drives the engine.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "member/hello.h"
+#include "os/event_set.h"
+#include "os/socket.h"
+
+namespace ronde::member {
+
+constexpr Duration kHelloTimeout = std::chrono::seconds(2);
+constexpr size_t kMaxPending = 256;
+
+struct Greeted {
+  os::Fd fd;
+  Identity peer;
+  Key session{};
+};
+
+// One connection's hello, without blocking.
+class Greeting {
+ public:
+  Greeting(os::Fd fd, Hello hello, Time deadline);
+  // True when done; then take() gives the connection. Also connects first, if the socket is still connecting.
+  Result<bool> advance(Time now);
+  Greeted take();
+  int fd() const { return fd_.get(); }
+
+ private:
+  os::Fd fd_;
+  Hello hello_;
+  Time deadline_;
+  bool started_ = false;
+  Bytes out_;
+  size_t written_ = 0;
+  Bytes in_;
+  size_t read_ = 0;
+};
+
+// The same, waiting: for code that runs before the engine does.
+Result<Greeted> greet_by(os::Fd fd, Hello::Role role, const Key& key, const Identity& self, Time deadline);
+
+class Greeter {
+ public:
+  // `events` outlives it. Identities given to acceptors: {purpose of the peer, own rank, epoch of the peer's hello}.
+  Greeter(os::Listener listener, const Key& key, int32_t own_rank, os::EventSet* events);
+  ~Greeter();
+  const os::Address& address() const;
+  // Connections proven since the last call.
+  std::vector<Greeted> take(Time now);
+  // The nearest time at which a pending hello expires; kNever if none is pending.
+  Time next_deadline() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ronde::member

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hello: how two processes of a job prove to each other that they hold the job key, before anything else is said or allocated.
+//
+// Idea: mutual challenge and response. HMAC-SHA-256-128 would do; we use keyed BLAKE2b (libsodium crypto_generichash).
+//   1. initiator -> acceptor   magic, build id, nonce_i, identity_i                       (fixed size)
+//   2. acceptor  -> initiator  magic, build id, nonce_a, identity_a, MAC(key, "acceptor", everything in 1 and 2)
+//   3. initiator -> acceptor   MAC(key, "initiator", everything in 1 and 2)
+// Both derive the session key MAC(key, "session", everything in 1 and 2). The acceptor reads one fixed-size header from a
+// stranger and says nothing secret to it; a wrong MAC closes the connection.
+// Identities carry purpose, job, rank and epoch, and are part of the transcript, so a captured hello fits nothing else.
+//
+// Pure: bytes in, bytes out.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace ronde::member {
+
+constexpr size_t kKeyBytes = 32;
+using Key = std::array<std::byte, kKeyBytes>;
+
+Key random_key();
+// Reads and writes the key file: 0600, hex. Errors name the path and what is wrong with it (missing, readable by others, wrong length).
+Result<Key> read_key_file(const std::string& path);
+Status write_key_file(const std::string& path, const Key& key);
+
+// What a connection is for. Values are wire.
+enum class Purpose : uint8_t { Store = 0, Control = 1, Data = 2, Broker = 3 };
+constexpr Purpose kLastPurpose = Purpose::Broker;
+
+struct Identity {
+  Purpose purpose = Purpose::Store;
+  int32_t rank = -1;   // -1: not a rank (store, agent)
+  uint32_t epoch = 0;  // 0: before an epoch is open
+  uint32_t stream = 0; // of a data link
+  bool operator==(const Identity&) const = default;
+};
+
+// Version and hash of the wire headers; two builds that differ do not talk.
+uint64_t build_id();
+
+// One side of the handshake over some connection. feed() takes what arrived and appends to `out` what is to be sent.
+// Thread: one.
+class Hello {
+ public:
+  enum class Role : uint8_t { Initiator, Acceptor };
+  Hello(Role role, const Key& key, const Identity& self);
+
+  // What the initiator says first; nothing for the acceptor.
+  Bytes start();
+  // How many bytes to read next; never more than a hello has. 0: done.
+  size_t wants() const;
+  // Exactly the wanted bytes. Error: wrong magic, another build ("peer runs ronde build X, this is Y"), a wrong proof, ...
+  Status feed(ByteSpan bytes, Bytes& out);
+  bool done() const;
+  const Identity& peer() const;      // valid after the message that carries it, proven when done()
+  const Key& session_key() const;    // when done()
+
+ private:
+  Status take_first(ByteSpan bytes, Bytes& out);
+  Status take_second(ByteSpan bytes, Bytes& out);
+  Status take_third(ByteSpan bytes);
+
+  Role role_;
+  Key key_;
+  Identity self_;
+  Identity peer_;
+  int stage_ = 0;
+  Bytes transcript_;
+  Key session_{};
+};
+
+}  // namespace ronde::member
