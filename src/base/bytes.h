@@ -26,8 +26,7 @@ using ByteSpan = std::span<const std::byte>;
 class Writer {
  public:
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  Writer& put(T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) Writer& put(T value) {
     return put_bytes(ByteSpan(reinterpret_cast<const std::byte*>(&value), sizeof value));
   }
   // u32 length, then the bytes.
@@ -52,8 +51,7 @@ class Reader {
   explicit Reader(ByteSpan bytes) : rest_(bytes) {}
 
   template <class T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-  T get() {
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) T get() {
     T value{};
     if (rest_.size() < sizeof value) {
       fail();

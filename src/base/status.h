@@ -69,8 +69,8 @@ Status system_error(std::string_view what, int error_number, const char* file = 
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}                // NOLINT(google-explicit-constructor)
-  Result(Status status) : status_(std::move(status)) {         // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
+  Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
     RONDE_CHECK(!status_.ok(), "a Result without a value needs an error");
   }
 
@@ -104,8 +104,8 @@ class [[nodiscard]] Result {
 #define RONDE_CONCAT(a, b) RONDE_CONCAT_INNER(a, b)
 
 // Returns from the function with the error, if there is one.
-#define RONDE_TRY(expression)                                    \
-  do {                                                           \
+#define RONDE_TRY(expression)                                                                 \
+  do {                                                                                        \
     if (::ronde::Status ronde_status = (expression); !ronde_status.ok()) return ronde_status; \
   } while (false)
 

@@ -10,14 +10,21 @@
 namespace ronde {
 namespace text_detail {
 
-inline void append(std::string& out, std::string_view piece) { out.append(piece); }
-inline void append(std::string& out, const char* piece) { out.append(piece); }
-inline void append(std::string& out, char piece) { out.push_back(piece); }
-inline void append(std::string& out, bool piece) { out.append(piece ? "true" : "false"); }
+inline void append(std::string& out, std::string_view piece) {
+  out.append(piece);
+}
+inline void append(std::string& out, const char* piece) {
+  out.append(piece);
+}
+inline void append(std::string& out, char piece) {
+  out.push_back(piece);
+}
+inline void append(std::string& out, bool piece) {
+  out.append(piece ? "true" : "false");
+}
 
 template <class T>
-  requires(std::integral<T> || std::floating_point<T>)
-void append(std::string& out, T piece) {
+requires(std::integral<T> || std::floating_point<T>) void append(std::string& out, T piece) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, piece).ptr;
   out.append(digits, end);

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace ronde {
+namespace {
+
+TEST(Cat, joins_texts_characters_numbers_and_truth_values) {
+  EXPECT_EQ(cat("rank ", 3, ' ', std::string("of"), ' ', uint64_t{8}, ", ", 2.5, " s, ", true, '/', false),
+            "rank 3 of 8, 2.5 s, true/false");
+  EXPECT_EQ(cat(), "");
+}
+
+TEST(Cat, holds_the_longest_numbers) {
+  EXPECT_EQ(cat(std::numeric_limits<int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(cat(std::numeric_limits<uint64_t>::max()), "18446744073709551615");
+  EXPECT_EQ(cat(-std::numeric_limits<double>::max()), "-1.7976931348623157e+308");
+}
+
+}  // namespace
+}  // namespace ronde
