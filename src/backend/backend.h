@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backend: who can run a batch. One virtual call for all ops; the engine takes the first backend of its table that supports it.
+// Backend: who can run a batch. One virtual call for all ops; the engine takes the first backend of its table that
+// supports it.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedule: what one member does in a collective, as plain data. An algorithm is a pure function that returns one; the checker
-// (checker.h) proves it, the executor (collective/run) runs it over Links, the simulator times it.
+// Schedule: what one member does in a collective, as plain data. An algorithm is a pure function that returns one; the
+// checker (checker.h) proves it, the executor (collective/run) runs it over Links, the simulator times it.
 //
-// Data is cut into numbered chunks; which bytes a chunk has is not the plan's business. Peers are indices into the members of the batch.
-// A round is done by sending and receiving at the same time. What a round receives may be sent in the next round.
+// Data is cut into numbered chunks; which bytes a chunk has is not the plan's business. Peers are indices into the
+// members of the batch. A round is done by sending and receiving at the same time. What a round receives may be sent in
+// the next round.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,8 @@ struct Round {
   int recv_from = kNobody;
   int recv_chunk = 0;
   OnReceive on_receive = OnReceive::Copy;
-  // The chunk that is complete after this round and is to be finished here (post-scaled) before anybody else gets it; -1: none.
+  // The chunk that is complete after this round and is to be finished here (post-scaled) before anybody else gets it;
+  // -1: none.
   int finish_chunk = -1;
 };
 
