@@ -15,6 +15,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
+  // True: two batches whose numbers differ modulo 2 share nothing and may run at the same time.
+  virtual bool has_streams() const { return false; }
   // Decided from the batch alone, equally on every member.
   virtual bool supports(const Batch& batch) const = 0;
   // `bound` outlives the result.

@@ -13,6 +13,7 @@ class RingBackend final : public Backend {
   RingBackend(transport::LinkTable& links, const collective::RingOptions& options) : context_(links, options) {}
 
   std::string_view name() const override { return "ring"; }
+  bool has_streams() const override { return true; }
   bool supports(const Batch& batch) const override;
   std::unique_ptr<collective::Running> start(const BoundBatch& bound) override;
 
