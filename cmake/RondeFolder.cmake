@@ -4,7 +4,8 @@
 #   ronde_folder(op DEPS base tensor)
 #
 # x.cc belongs to the library ronde_op, x_test.cc to the test program op_test, x_bench.cc is a program of its own.
-# LABELS marks the test program for ctest (-L threads: also run under TSan). LIBS are outside libraries.
+# LABELS marks the test program for ctest (threads: also run under TSan, and built by the target threaded_tests). LIBS are
+# outside libraries, TEST_DEPS folders that only tests and benchmarks see.
 function(ronde_folder name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;LABELS;TEST_DEPS" ${ARGN})
   file(GLOB all CONFIGURE_DEPENDS *.cc)
@@ -39,9 +40,13 @@ function(ronde_folder name)
   if(tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ronde_${name} ${test_deps} GTest::gmock GTest::gtest_main)
-    # TSan cannot start where the kernel randomises more address bits than it knows.
-    set_target_properties(${name}_test PROPERTIES CROSSCOMPILING_EMULATOR "setarch;x86_64;-R")
+    if(RONDE_TEST_LAUNCHER)
+      set_target_properties(${name}_test PROPERTIES CROSSCOMPILING_EMULATOR "${RONDE_TEST_LAUNCHER}")
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test)
+    if("threads" IN_LIST ARG_LABELS)
+      add_dependencies(threaded_tests ${name}_test)
+    endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "${ARG_LABELS}"
       ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1;UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1")
   endif()

@@ -9,6 +9,13 @@ set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# The wheel and the preset "release" are the same build.
+set(CMAKE_C_FLAGS_RELEASE "-O3 -g1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -g1")
+
 find_program(CCACHE ccache)
 if(CCACHE)
   # Builds in another folder (a fresh clone, CI) hit the same cache.
@@ -26,4 +33,13 @@ add_compile_options(
 if(RONDE_SANITIZE)
   add_compile_options(-fsanitize=${RONDE_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RONDE_SANITIZE})
+endif()
+
+# Sanitized programs cannot start where the kernel randomises more address bits than they know; a container may forbid
+# the remedy, and then does without.
+if(RONDE_SANITIZE)
+  execute_process(COMMAND setarch -R true RESULT_VARIABLE no_setarch OUTPUT_QUIET ERROR_QUIET)
+  if(NOT no_setarch)
+    set(RONDE_TEST_LAUNCHER setarch -R)
+  endif()
 endif()
