@@ -116,7 +116,7 @@ def check_file(table: dict, path: str, text: str) -> list[str]:
         elif include.name.startswith("ronde/"):
             if home not in table["c_interface"]["folders"]:
                 errors.append(f"{where}: {home} may not see the C interface ({include.name})")
-        elif include.quoted:
+        elif include.quoted and include.name not in table["generated"]["headers"]:
             errors += check_quoted(where, include.name, home, allowed, folders)
         elif is_os_header(include) and not may_see_os(table, home, path, include.name):
             errors.append(f"{where}: <{include.name}> belongs into src/os")
