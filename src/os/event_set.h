@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
+#include <unordered_map>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -26,17 +26,21 @@ class EventSet {
   static Result<EventSet> create();
   Status add(int fd, Source* source);
   void remove(int fd);
-  // Tells every source that became ready since the last call; returns how many. Never blocks.
+  // Tells every source that became ready since the last call; returns how many. Never blocks. on_ready() may add and
+  // remove sources.
   int collect();
   int fd() const { return epoll_.get(); }
 
  private:
   explicit EventSet(Fd epoll) : epoll_(std::move(epoll)) {}
   Fd epoll_;
+  std::unordered_map<int, Source*> sources_;
 };
 
-// Sleeps until one of the descriptors is readable or the deadline has passed. False: the deadline.
+// Sleeps until one of the descriptors is readable (or broken) or the deadline has passed. False: the deadline. A signal
+// does not end the sleep.
 bool sleep_until_readable(std::span<const int> fds, Time deadline);
+bool sleep_until_writable(int fd, Time deadline);
 
 // How the engine sleeps; injected together with the Clock, so that a test that moves the time wakes the sleepers.
 class Sleeper {

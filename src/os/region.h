@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Region: a piece of memory that several ranks map. A memfd, passed over a socket, has no name and leaves nothing behind; a heap
-// Region is for ranks that are threads of one process (tests): mapped once for all, so that TSan sees the real protocol.
-// Shared Regions are MADV_DONTFORK. Starts zeroed; pages are taken when first touched.
+// Region: a piece of memory that several ranks map. A memfd, passed over a socket, has no name and leaves nothing
+// behind; a heap Region is for ranks that are threads of one process (tests): mapped once for all, so that TSan sees
+// the real protocol. Shared Regions are MADV_DONTFORK. Starts zeroed; pages are taken when first touched.
 #pragma once
 
 #include <cstddef>

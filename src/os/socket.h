@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets: addresses as values, TCP over IPv4 and IPv6, abstract Unix sockets, passing of descriptors. All sockets made here are
-// non-blocking and close-on-exec; TCP has no delay. The *_by calls wait, with a deadline, for code that runs before the
-// engine does.
+// Sockets: addresses as values, TCP over IPv4 and IPv6, abstract Unix sockets, passing of descriptors. All sockets made
+// here are non-blocking and close-on-exec; TCP has no delay. The *_by calls wait, with a deadline, for code that runs
+// before the engine does.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,8 @@ Status connect_error(const Fd& fd);
 Result<Fd> connect_tcp_by(std::span<const Address> addresses, Time deadline);
 Result<Fd> connect_unix_by(const std::string& abstract_name, Time deadline);
 
-// As much as possible now. 0: would block. End of stream is an error of code PeerLost with the text "closed the connection".
+// As much as possible now. 0: would block. End of stream is an error of code PeerLost with the text "closed the
+// connection".
 Result<size_t> read_some(const Fd& fd, std::span<std::byte> into);
 Result<size_t> write_some(const Fd& fd, std::span<const ByteSpan> pieces);
 // All of it, by the deadline.
