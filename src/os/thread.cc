@@ -5,6 +5,8 @@
 
 namespace ronde::os {
 
-void name_this_thread(const char* name) { pthread_setname_np(pthread_self(), name); }
+void name_this_thread(const char* name) {
+  pthread_setname_np(pthread_self(), name);
+}
 
 }  // namespace ronde::os
