@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carrier: ordered frames of control between a rank and the coordinator. Two carriers pass one contract suite: rings on the
-// board (same host) and an authenticated TCP link. A full carrier says so and the frame stays with the caller.
+// Carrier: ordered frames of control between a rank and the coordinator. Two carriers pass one contract suite: rings on
+// the board (same host) and an authenticated TCP link. A full carrier says so and the frame stays with the caller.
 // Thread: the one that drives the engine.
 #pragma once
 

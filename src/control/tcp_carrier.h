@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // TcpCarrier: control frames over a TCP connection whose hello is done. A frame on the wire:
 //
-//   u32 length, 16 bytes of MAC(session key, direction, sequence number, payload), payload
+//   u32 length, 16 bytes of MAC(session key, direction, sequence number, length word, payload), payload
 //
-// The sequence number is counted on both sides and not sent: a frame that was replayed, dropped or changed fails its MAC and ends the link.
+// The sequence number is counted on both sides and not sent: a frame that was replayed, dropped or changed fails its
+// MAC and ends the link. A length whose top bit is set marks a credit: its payload is u64, the bytes of frames that its
+// sender's owner has taken so far.
 //
-// Stopped is not cut: keepalive and TCP_USER_TIMEOUT notice a dead host within `silence`; a stopped process's kernel goes on answering as
-// long as its receive buffer has room, so unread control bytes are kept below kCreditBytes, less than half of it, by credits of the
-// receiver; a frame without credit stays with the caller (try_send false).
+// Stopped is not cut: keepalive and TCP_USER_TIMEOUT notice a dead host within `silence`; a stopped process's kernel
+// goes on answering as long as its receive buffer has room, so unread control bytes are kept below kCreditBytes, less
+// than half of it, by credits of the receiver; a frame without credit stays with the caller (try_send false). What
+// try_send has taken and the socket has not is written by later calls of either method.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broker: hands the shared memory of a host to its ranks, as descriptors over an abstract Unix socket, after the hello. It lives in the
-// host's agent, or without a launcher in the lowest rank of the host. One set of descriptors per epoch: made at the first request, let go
-// of when every local rank has taken it.
-// Whether this works decides the transport between two ranks: an abstract socket does not cross a network namespace.
+// Broker: hands the shared memory of a host to its ranks, as descriptors over an abstract Unix socket, after the hello.
+// It lives in the host's agent, or without a launcher in the lowest rank of the host. One set of descriptors per epoch:
+// made at the first request, let go of when every local rank has taken it. Whether this works decides the transport
+// between two ranks: an abstract socket does not cross a network namespace.
 #pragma once
 
 #include <array>

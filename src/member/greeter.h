@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greeter: hellos over sockets. Accepts on the rank's one listening socket and hands out connections whose peer has proven the job
-// key; strangers are closed (one rate-limited warning), a slow one after kHelloTimeout, and no more than kMaxPending at a time.
-// Thread: the one that drives the engine.
+// Greeter: hellos over sockets. Accepts on the rank's one listening socket and hands out connections whose peer has
+// proven the job key; strangers are closed (one rate-limited warning), a slow one after kHelloTimeout, and no more than
+// kMaxPending at a time: the oldest makes room for the newest, so that strangers who say nothing do not keep the job's
+// own out. Thread: the one that drives the engine.
 #pragma once
 
 #include <memory>
@@ -27,12 +28,17 @@ struct Greeted {
 class Greeting {
  public:
   Greeting(os::Fd fd, Hello hello, Time deadline);
-  // True when done; then take() gives the connection. Also connects first, if the socket is still connecting.
+  // True when done; then take() gives the connection. Also connects first, if the socket is still connecting. An error
+  // is final.
   Result<bool> advance(Time now);
   Greeted take();
   int fd() const { return fd_.get(); }
+  Time deadline() const { return deadline_; }
 
  private:
+  Result<bool> write_out();
+  Result<bool> read_in();
+
   os::Fd fd_;
   Hello hello_;
   Time deadline_;
@@ -43,7 +49,7 @@ class Greeting {
   size_t read_ = 0;
 };
 
-// The same, waiting: for code that runs before the engine does.
+// The same, waiting: for code that runs before the engine does. `fd` is connected.
 Result<Greeted> greet_by(os::Fd fd, Hello::Role role, const Key& key, const Identity& self, Time deadline);
 
 class Greeter {

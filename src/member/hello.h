@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hello: how two processes of a job prove to each other that they hold the job key, before anything else is said or allocated.
+// Hello: how two processes of a job prove to each other that they hold the job key, before anything else is said or
+// allocated.
 //
 // Idea: mutual challenge and response. HMAC-SHA-256-128 would do; we use keyed BLAKE2b (libsodium crypto_generichash).
-//   1. initiator -> acceptor   magic, build id, nonce_i, identity_i                       (fixed size)
-//   2. acceptor  -> initiator  magic, build id, nonce_a, identity_a, MAC(key, "acceptor", everything in 1 and 2)
-//   3. initiator -> acceptor   MAC(key, "initiator", everything in 1 and 2)
-// Both derive the session key MAC(key, "session", everything in 1 and 2). The acceptor reads one fixed-size header from a
-// stranger and says nothing secret to it; a wrong MAC closes the connection.
-// Identities carry purpose, job, rank and epoch, and are part of the transcript, so a captured hello fits nothing else.
+//   1. initiator -> acceptor   magic 8, build id 8, nonce_i 32, identity_i 13             (61 bytes)
+//   2. acceptor  -> initiator  the same of its own, MAC(key, "acceptor", everything in 1 and 2)    (93 bytes)
+//   3. initiator -> acceptor   MAC(key, "initiator", everything in 1 and 2)               (32 bytes)
+// Both derive the session key MAC(key, "session", everything in 1 and 2). The acceptor reads one fixed-size header from
+// a stranger and says nothing secret to it; a wrong MAC closes the connection. Identities carry purpose, rank, epoch
+// and stream, and are part of the transcript, so a captured hello fits nothing else. The acceptor answers with its own
+// rank and with the initiator's purpose, epoch and stream: what it has understood.
 //
 // Pure: bytes in, bytes out.
 #pragma once
@@ -25,7 +27,8 @@ constexpr size_t kKeyBytes = 32;
 using Key = std::array<std::byte, kKeyBytes>;
 
 Key random_key();
-// Reads and writes the key file: 0600, hex. Errors name the path and what is wrong with it (missing, readable by others, wrong length).
+// Reads and writes the key file: 0600, hex. Errors name the path and what is wrong with it (missing, readable by
+// others, wrong length).
 Result<Key> read_key_file(const std::string& path);
 Status write_key_file(const std::string& path, const Key& key);
 
@@ -35,9 +38,9 @@ constexpr Purpose kLastPurpose = Purpose::Broker;
 
 struct Identity {
   Purpose purpose = Purpose::Store;
-  int32_t rank = -1;   // -1: not a rank (store, agent)
-  uint32_t epoch = 0;  // 0: before an epoch is open
-  uint32_t stream = 0; // of a data link
+  int32_t rank = -1;    // -1: not a rank (store, agent)
+  uint32_t epoch = 0;   // 0: before an epoch is open
+  uint32_t stream = 0;  // of a data link
   bool operator==(const Identity&) const = default;
 };
 
@@ -49,17 +52,19 @@ uint64_t build_id();
 class Hello {
  public:
   enum class Role : uint8_t { Initiator, Acceptor };
+  // Of an acceptor's identity only the rank counts; the rest is taken from the initiator's.
   Hello(Role role, const Key& key, const Identity& self);
 
   // What the initiator says first; nothing for the acceptor.
   Bytes start();
   // How many bytes to read next; never more than a hello has. 0: done.
   size_t wants() const;
-  // Exactly the wanted bytes. Error: wrong magic, another build ("peer runs ronde build X, this is Y"), a wrong proof, ...
+  // Exactly the wanted bytes. Error: wrong magic, another build ("peer runs ronde build X, this is Y"), a wrong proof,
+  // ...; `out` may then still hold a message that lets the peer find the same error. No more can be fed after an error.
   Status feed(ByteSpan bytes, Bytes& out);
   bool done() const;
-  const Identity& peer() const;      // valid after the message that carries it, proven when done()
-  const Key& session_key() const;    // when done()
+  const Identity& peer() const;    // valid after the message that carries it, proven when done()
+  const Key& session_key() const;  // when done()
 
  private:
   Status take_first(ByteSpan bytes, Bytes& out);

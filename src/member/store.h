@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rendezvous store: one TCP port of the job, in the launcher, or without one in rank 0. It opens epochs, lets ranks exchange
-// small blobs while they set themselves up, and afterwards carries news: causes of death to the ranks, failures from the ranks.
+// The rendezvous store: one TCP port of the job, in the launcher, or without one in rank 0. It opens epochs, lets ranks
+// exchange small blobs while they set themselves up, and afterwards carries news: causes of death to the ranks,
+// failures from the ranks.
 //
-// An exchange is an allgather of blobs under a tag, within the epoch. The exchange "open" opens a new epoch: when all `size` ranks have arrived. A rank that
-// does not arrive by the deadline is named to those that did. A rank of the wrong size, a rank outside 0 ... size-1, and a second
-// process with a rank that is taken get an error, and so does everybody who waits for them.
-// All connections begin with a hello; frames are [u32 length][u8 kind][...], at most kMaxBlobBytes + 64.
+// An exchange is an allgather of blobs under a tag, within the epoch. The exchange "open" opens a new epoch: when all
+// `size` ranks have arrived. A rank that does not arrive by the deadline is named to those that did. A rank of the
+// wrong size, a rank outside 0 ... size-1, and a second process with a rank that is taken get an error, and so does
+// everybody who waits for them. All connections begin with a hello; frames are [u32 length][u8 kind][...], at most
+// kMaxBlobBytes + 64.
 #pragma once
 
 #include <chrono>
@@ -39,11 +41,11 @@ class StoreServer {
     os::Address listen{"127.0.0.1", 0};
     Key key{};
     int32_t size = 1;
-    // Without a launcher nobody knows more than the links tell: the server itself then reports a rank whose connection ended
-    // without a leave as the cause.
+    // Without a launcher nobody knows more than the links tell: the server itself then reports a rank whose connection
+    // ended without a leave as the cause.
     bool report_lost_connections = false;
   };
-  struct Callbacks {  // on the server's thread; may be empty
+  struct Callbacks {                                                 // on the server's thread; may be empty
     std::function<void(int32_t rank, std::string text)> on_failure;  // a rank told its own failure (exception text)
     std::function<void(int32_t rank)> on_leave;
   };
@@ -51,7 +53,8 @@ class StoreServer {
   ~StoreServer();  // ends the thread "ronde-store" and closes everything
 
   const os::Address& address() const;
-  // Thread: any. To every connected rank, and to those that connect in this epoch later. The first cause of an epoch wins.
+  // Thread: any. To every connected rank, and to those that connect in this epoch later. The first cause of an epoch
+  // wins.
   void publish(const Cause& cause);
 
  private:
