@@ -4,10 +4,12 @@
 //
 // Data is cut into numbered chunks; which bytes a chunk has is not the plan's business. Peers are indices into the
 // members of the batch. A round is done by sending and receiving at the same time. What a round receives may be sent in
-// the next round.
+// the next round. All members' schedules have the same number of rounds, and what is sent in a round is received in the
+// round of the same number.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -27,8 +29,9 @@ struct Round {
   int recv_chunk = 0;
   OnReceive on_receive = OnReceive::Copy;
   // The chunk that is complete after this round and is to be finished here (post-scaled) before anybody else gets it;
-  // -1: none.
+  // -1: none. It is the chunk that the round receives.
   int finish_chunk = -1;
+  bool operator==(const Round&) const = default;
 };
 
 struct Schedule {
@@ -36,9 +39,17 @@ struct Schedule {
   std::vector<Round> rounds;
 };
 
+// What holds before and after, for every chunk c.
+enum class Promise : uint8_t {
+  SumEverywhere,     // before: each member has its own part of c; after: all have the sum of all parts, finished
+  GatherEverywhere,  // before: member c has c; after: all have it
+  RootEverywhere,    // before: the root has c; after: all have it
+};
+
 // One row per algorithm.
 struct Algorithm {
   std::string_view name;
+  Promise promise;
   Schedule (*plan)(int index, int size, int root);
 };
 
@@ -50,5 +61,13 @@ Schedule ring_allgather(int index, int size, int root);
 Schedule ring_broadcast(int index, int size, int root);
 // Nobody is done before everybody has begun; chunks are empty.
 Schedule ring_barrier(int index, int size, int root);
+
+constexpr Algorithm kRingAllreduce{"ring_allreduce", Promise::SumEverywhere, ring_allreduce};
+constexpr Algorithm kRingAllgather{"ring_allgather", Promise::GatherEverywhere, ring_allgather};
+constexpr Algorithm kRingBroadcast{"ring_broadcast", Promise::RootEverywhere, ring_broadcast};
+constexpr Algorithm kRingBarrier{"ring_barrier", Promise::GatherEverywhere, ring_barrier};
+
+// Every algorithm that there is.
+std::span<const Algorithm> algorithms();
 
 }  // namespace ronde::collective
