@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stopped process is not a dead one: whatever the kernel and the engine wait for, nobody gives it up."""
+
+import signal
+import time
+
+import pytest
+
+RANKS = 4
+CONTROL_SILENCE = 10.0  # seconds after which a dead host is noticed (kControlSilence)
+
+
+@pytest.mark.timeout(240)
+def test_a_rank_stopped_for_three_timeouts_under_control_load_goes_on(start_job):
+    job = start_job("stopped_worker.py", RANKS)
+    job.signal(2, signal.SIGSTOP)
+    (job.folder / "stopped").touch()
+    for rank in (0, 1, 3):
+        assert job.wait_for_note("submitted", rank)
+    time.sleep(3 * CONTROL_SILENCE + 1)
+    assert job.process.poll() is None, job.stderr()
+
+    job.signal(2, signal.SIGCONT)
+    (job.folder / "go on").touch()
+
+    assert job.wait(90) == 0, job.stderr()
+    assert [job.note("right", rank) for rank in range(RANKS)] == [True] * RANKS
+    assert job.left_behind() == []
+
+
+@pytest.mark.timeout(240)
+def test_a_rank_stopped_in_the_middle_of_big_allreduces_goes_on(start_job):
+    job = start_job("loop_worker.py", RANKS)
+    for rank in range(RANKS):
+        job.wait_for_note("steps", rank)
+    stopped = job.signal(1, signal.SIGSTOP)
+    time.sleep(2)
+    before = job.note("steps", 0)
+    time.sleep(3 * CONTROL_SILENCE - (time.monotonic() - stopped) + 1)
+    assert job.note("steps", 0) == before, "the others cannot go on without it"
+    assert job.process.poll() is None, job.stderr()
+
+    job.signal(1, signal.SIGCONT)
+
+    deadline = time.monotonic() + 60
+    while job.note("steps", 0) < before + 3:
+        assert job.process.poll() is None, job.stderr()
+        assert time.monotonic() < deadline, "it does not go on"
+        time.sleep(0.05)
+    assert [job.note("error", rank) for rank in range(RANKS)] == [None] * RANKS
