@@ -16,6 +16,7 @@
 namespace ronde {
 namespace {
 
+// Named in full where it is used: `auto` would drop the attributes.
 typedef uint16_t HalfBits __attribute__((aligned(1), may_alias));
 
 uint32_t bits_of(float x) {
@@ -27,11 +28,11 @@ float float_of(uint32_t bits) {
 
 struct BF16 {
   static void widen(float* out, const void* in, size_t count) {
-    const auto* from = static_cast<const HalfBits*>(in);
+    const HalfBits* from = static_cast<const HalfBits*>(in);
     for (size_t i = 0; i < count; ++i) out[i] = float_of(uint32_t{from[i]} << 16);
   }
   static void narrow(void* out, const float* in, size_t count) {
-    auto* to = static_cast<HalfBits*>(out);
+    HalfBits* to = static_cast<HalfBits*>(out);
     for (size_t i = 0; i < count; ++i) to[i] = static_cast<uint16_t>(rounded(bits_of(in[i])));
   }
 
@@ -47,7 +48,7 @@ struct BF16 {
 
 struct F16 {
   static void widen(float* out, const void* in, size_t count) {
-    const auto* from = static_cast<const HalfBits*>(in);
+    const HalfBits* from = static_cast<const HalfBits*>(in);
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
       _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from + i))));
@@ -55,7 +56,7 @@ struct F16 {
     for (; i < count; ++i) out[i] = _cvtsh_ss(from[i]);
   }
   static void narrow(void* out, const float* in, size_t count) {
-    auto* to = static_cast<HalfBits*>(out);
+    HalfBits* to = static_cast<HalfBits*>(out);
     size_t i = 0;
     for (; i + 8 <= count; i += 8) {
       const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(in + i), _MM_FROUND_TO_NEAREST_INT);
@@ -70,11 +71,11 @@ struct F16 {
 // A float16 is sign, 5 bits of exponent (bias 15), 10 bits of mantissa; a float32 has 8 (bias 127) and 23.
 struct F16 {
   static void widen(float* out, const void* in, size_t count) {
-    const auto* from = static_cast<const HalfBits*>(in);
+    const HalfBits* from = static_cast<const HalfBits*>(in);
     for (size_t i = 0; i < count; ++i) out[i] = float_of(widened(from[i]));
   }
   static void narrow(void* out, const float* in, size_t count) {
-    auto* to = static_cast<HalfBits*>(out);
+    HalfBits* to = static_cast<HalfBits*>(out);
     for (size_t i = 0; i < count; ++i) to[i] = static_cast<uint16_t>(rounded(bits_of(in[i])));
   }
 

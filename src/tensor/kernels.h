@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic on elements: combine, scale, divide. One source (kernels_body.h) compiled per instruction set, chosen
-// once by cpuid. Results are the same, bit for bit, on every instruction set.
+// once by cpuid. Results are the same, bit for bit, on every instruction set; only which of two NaN survives is not promised.
 //
 // Halves (F16, BF16) are widened to float32, computed there, and rounded once, to nearest even, when stored; NaN stays NaN.
 // Integers: Sum and Product wrap. Bool (one byte, 0 or 1): Min and Product are "and", Max and Sum are "or".

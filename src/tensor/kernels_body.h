@@ -19,7 +19,8 @@ namespace {
 
 constexpr size_t kBlock = 1024;
 
-// Element types. Value: what is computed with. Wrap: where Sum and Product wrap. Memory: a Value at any address.
+// Element types. Value: what is computed with. Wrap: where Sum and Product wrap. Memory: a Value at any address (named
+// in full where it is used: `auto` would drop the attributes).
 struct F32 {
   typedef float Value;
   typedef float Memory __attribute__((aligned(1), may_alias));
@@ -170,9 +171,9 @@ void for_each_block(size_t count, Block block) {
 template <class E, class Op, class Finish>
 void combine_two(void* out, const void* a, const void* b, size_t count, Finish finish) {
   typedef typename E::Memory Memory;
-  auto* to = static_cast<Memory*>(out);
-  const auto* x = static_cast<const Memory*>(a);
-  const auto* y = static_cast<const Memory*>(b);
+  Memory* to = static_cast<Memory*>(out);
+  const Memory* x = static_cast<const Memory*>(a);
+  const Memory* y = static_cast<const Memory*>(b);
 #pragma GCC ivdep
   for (size_t i = 0; i < count; ++i) to[i] = finish(Op::of(E{}, x[i], y[i]));
 }
@@ -180,8 +181,8 @@ void combine_two(void* out, const void* a, const void* b, size_t count, Finish f
 template <class E, class Finish>
 void finish_all(void* out, const void* in, size_t count, Finish finish) {
   typedef typename E::Memory Memory;
-  auto* to = static_cast<Memory*>(out);
-  const auto* from = static_cast<const Memory*>(in);
+  Memory* to = static_cast<Memory*>(out);
+  const Memory* from = static_cast<const Memory*>(in);
 #pragma GCC ivdep
   for (size_t i = 0; i < count; ++i) to[i] = finish(from[i]);
 }
