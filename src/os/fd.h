@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fd: an owned file descriptor. Every descriptor of the project is close-on-exec.
+// Fd: an owned file descriptor. Every descriptor of the project is close-on-exec. Which numbers are owned is noted, beside the
+// kernel's own table, so that a child of fork can close what it inherited: sockets held open there would hide a death.
 #pragma once
 
 #include <utility>
@@ -9,7 +10,7 @@ namespace ronde::os {
 class Fd {
  public:
   Fd() = default;
-  explicit Fd(int fd) : fd_(fd) {}
+  explicit Fd(int fd) : fd_(fd) { note(fd_, true); }
   Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Fd& operator=(Fd&& other) noexcept {
     if (this != &other) {
@@ -22,11 +23,19 @@ class Fd {
 
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
+  int release() {
+    note(fd_, false);
+    return std::exchange(fd_, -1);
+  }
   void reset();
 
  private:
+  static void note(int fd, bool owned);
   int fd_ = -1;
 };
+
+// In a child of fork: closes every descriptor that an Fd owned in the parent. Async-signal-safe; the Fd objects that the child
+// inherited must not be used, nor destroyed, any more.
+void close_owned_after_fork();
 
 }  // namespace ronde::os

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/arguments.h"
+
+namespace ronde::capi {
+namespace {
+
+Status wrong(const ronde_tensor& tensor, std::string text) {
+  const std::string name = tensor.name != nullptr && *tensor.name != 0 ? cat("'", tensor.name, "'") : "unnamed tensor";
+  return Status(Code::InvalidArgument, cat(name, ": ", text));
+}
+
+Status check_ranges(const ronde_tensor& tensor) {
+  if (tensor.struct_size != sizeof(ronde_tensor)) {
+    return wrong(tensor, cat("struct_size is ", tensor.struct_size, ", this library expects ", sizeof(ronde_tensor)));
+  }
+  if (tensor.op < 0 || tensor.op > static_cast<int>(kLastOp)) return wrong(tensor, cat("there is no op ", tensor.op));
+  if (tensor.dtype < 0 || tensor.dtype > static_cast<int>(kLastDType)) {
+    std::string known;
+    for (const DTypeRow& dtype : kDTypes) known += cat(known.empty() ? "" : ", ", dtype.name);
+    return wrong(tensor, cat("there is no dtype ", tensor.dtype, "; supported are ", known));
+  }
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::kMaxDims)) {
+    return wrong(tensor, cat(tensor.ndim, " dimensions; at most ", Shape::kMaxDims, " are supported"));
+  }
+  if (tensor.op == RONDE_ALLREDUCE && (tensor.reduce_op < 0 || tensor.reduce_op > static_cast<int>(kLastReduceOp) ||
+                                       !is_reduce_op(static_cast<uint8_t>(tensor.reduce_op)))) {
+    return wrong(tensor, cat("there is no reduce op ", tensor.reduce_op));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<engine::Submission>> to_submissions(const ronde_tensor* tensors, size_t count) {
+  if (count > 0 && tensors == nullptr) return Status(Code::InvalidArgument, "no tensors were given");
+  std::vector<engine::Submission> out;
+  out.reserve(count);
+  for (const ronde_tensor& tensor : std::span(tensors, count)) {
+    RONDE_TRY(check_ranges(tensor));
+    const Shape shape(std::span(tensor.dims, static_cast<size_t>(tensor.ndim)));
+    const auto reduce = tensor.op == RONDE_ALLREDUCE ? static_cast<ReduceOp>(tensor.reduce_op) : ReduceOp::Sum;
+    out.push_back({.request = make_request(static_cast<OpKind>(tensor.op), tensor.name != nullptr ? tensor.name : "",
+                                           static_cast<DType>(tensor.dtype), shape, reduce, tensor.root,
+                                           tensor.prescale, tensor.postscale),
+                   .binding = {.in = tensor.input, .out = tensor.output}});
+  }
+  return out;
+}
+
+}  // namespace ronde::capi

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/connect.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "base/log.h"
+#include "control/tcp_carrier.h"
+
+namespace ronde::engine {
+namespace {
+
+// Nothing tells a client when somebody begins to listen: it has to try again.
+constexpr auto kFirstPause = std::chrono::milliseconds(20);
+constexpr auto kLongestPause = std::chrono::milliseconds(500);
+
+Bytes encode(const os::Address& address) {
+  Writer out;
+  out.put_string(address.host).put(address.port);
+  return out.take();
+}
+
+Result<os::Address> decode_address(ByteSpan bytes) {
+  Reader in(bytes);
+  os::Address out;
+  out.host = in.get_string(256);
+  out.port = in.get<uint16_t>();
+  RONDE_TRY(in.finish("address"));
+  return out;
+}
+
+Result<os::Listener> listen_for_peers(const Parts& parts) {
+  os::Address at{.host = parts.store->own_address().host, .port = 0};
+  if (!parts.settings.listen.empty()) {
+    Result<std::vector<os::Address>> resolved = os::resolve({.host = parts.settings.listen, .port = 0});
+    if (!resolved.ok()) return resolved.status().with_context(cat("RONDE_LISTEN=", parts.settings.listen));
+    at = resolved->front();
+  }
+  return os::listen_tcp(at);
+}
+
+Result<std::vector<std::vector<os::Address>>> exchange_addresses(Parts& parts, Time deadline) {
+  RONDE_ASSIGN(const std::vector<Bytes> blobs,
+               parts.store->exchange("addresses", encode(parts.greeter->address()), deadline));
+  std::vector<std::vector<os::Address>> out;
+  for (const Bytes& blob : blobs) {
+    RONDE_ASSIGN(os::Address address, decode_address(blob));
+    out.push_back({std::move(address)});
+  }
+  return out;
+}
+
+void make_links(Parts& parts, const member::Key& key, const std::vector<std::vector<os::Address>>& addresses) {
+  std::vector<std::string> names;
+  for (const Peer& peer : parts.topology.peers) names.push_back(peer.name);
+  parts.links =
+      std::make_unique<transport::TcpLinkTable>(transport::TcpLinkTable::Options{.rank = parts.topology.rank,
+                                                                                 .epoch = parts.topology.epoch,
+                                                                                 .key = key,
+                                                                                 .addresses = addresses,
+                                                                                 .peer_names = std::move(names),
+                                                                                 .events = parts.events.get(),
+                                                                                 .clock = parts.time.clock});
+}
+
+Status connect_to_coordinator(Parts& parts, const member::Key& key, std::span<const os::Address> addresses,
+                              Time deadline) {
+  const std::string& name = parts.topology.peers[0].name;
+  const member::Identity self{
+      .purpose = member::Purpose::Control, .rank = parts.topology.rank, .epoch = parts.topology.epoch};
+  Result<os::Fd> fd = os::connect_tcp_by(addresses, deadline);
+  if (!fd.ok()) return fd.status().with_context(cat("rank ", self.rank, " cannot reach ", name));
+  Result<member::Greeted> greeted =
+      member::greet_by(std::move(fd).value(), member::Hello::Role::Initiator, key, self, deadline);
+  if (!greeted.ok()) return greeted.status().with_context(cat("rank ", self.rank, " at ", name));
+  RONDE_ASSIGN(parts.coordinator,
+               control::make_tcp_carrier(std::move(greeted).value(), true, name, parts.events.get()));
+  return {};
+}
+
+std::string missing(const Parts& parts) {
+  std::string out;
+  for (size_t r = 1; r < parts.ranks.size(); ++r) {
+    if (!parts.ranks[r]) out += cat(out.empty() ? "" : ", ", parts.topology.peers[r].name);
+  }
+  return out;
+}
+
+Status take_connection(Parts& parts, member::Greeted connection) {
+  const member::Identity peer = connection.peer;
+  if (peer.purpose == member::Purpose::Data) return parts.links->adopt(std::move(connection));
+  const bool expected = peer.purpose == member::Purpose::Control && peer.epoch == parts.topology.epoch &&
+                        peer.rank > 0 && peer.rank < parts.topology.size &&
+                        !parts.ranks[static_cast<size_t>(peer.rank)];
+  if (!expected)
+    return Status(Code::Internal, cat("rank ", peer.rank, " of epoch ", peer.epoch, " connected unexpectedly"));
+  RONDE_ASSIGN(
+      parts.ranks[static_cast<size_t>(peer.rank)],
+      control::make_tcp_carrier(std::move(connection), false, parts.topology.peers[static_cast<size_t>(peer.rank)].name,
+                                parts.events.get()));
+  return {};
+}
+
+Status accept_ranks(Parts& parts, Time deadline) {
+  parts.ranks.resize(static_cast<size_t>(parts.topology.size));
+  while (!missing(parts).empty()) {
+    const Time now = std::chrono::steady_clock::now();
+    if (now >= deadline) {
+      return Status(Code::Timeout, cat("no control connection came from ", missing(parts), " within the init_timeout"));
+    }
+    const int fds[] = {parts.events->fd()};
+    os::sleep_until_readable(fds, std::min(deadline, parts.greeter->next_deadline()));
+    parts.events->collect();
+    for (member::Greeted& connection : parts.greeter->take(std::chrono::steady_clock::now())) {
+      if (Status status = take_connection(parts, std::move(connection)); !status.ok()) log_warning(status.message());
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<member::StoreClient>> connect_store(std::span<const os::Address> addresses,
+                                                           const member::Key& key, const JobIdentity& identity,
+                                                           Time deadline) {
+  auto pause = kFirstPause;
+  while (true) {
+    Result<std::unique_ptr<member::StoreClient>> client =
+        member::StoreClient::connect(addresses, key, identity.rank, deadline);
+    if (client.ok() || client.status().code() != Code::System) return client;
+    if (std::chrono::steady_clock::now() + pause >= deadline) {
+      return client.status().with_context(cat(
+          "rank ", identity.rank, " cannot reach the store at RONDE_STORE=", identity.store, " (is rank 0 running?)"));
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+Status connect_over_tcp(Parts& parts, const member::Key& key, Time deadline) {
+  RONDE_ASSIGN(os::Listener listener, listen_for_peers(parts));
+  parts.greeter = std::make_unique<member::Greeter>(std::move(listener), key, parts.topology.rank, parts.events.get());
+  RONDE_ASSIGN(const auto addresses, exchange_addresses(parts, deadline));
+  make_links(parts, key, addresses);
+  if (parts.topology.rank == 0) return accept_ranks(parts, deadline);
+  return connect_to_coordinator(parts, key, addresses[0], deadline);
+}
+
+}  // namespace ronde::engine

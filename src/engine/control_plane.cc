@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/control_plane.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ronde::engine {
+
+ControlPlane::ControlPlane(Rank rank, Rank size, bool eager, std::optional<coord::CoordinatorOptions> coordinator,
+                           control::Carrier* to_coordinator, std::vector<control::Carrier*> to_ranks)
+    : rank_(rank),
+      member_(coord::MemberOptions{.rank = rank, .size = size, .eager = eager}),
+      to_coordinator_(to_coordinator),
+      to_ranks_(std::move(to_ranks)),
+      decisions_(to_ranks_.size()) {
+  if (coordinator) coordinator_ = std::make_unique<coord::Coordinator>(*coordinator);
+}
+
+Result<bool> ControlPlane::pump(Time now, std::vector<coord::Event>& events) {
+  bool moved = false;
+  RONDE_ASSIGN(const bool reported, send_reports(now));
+  moved |= reported;
+  if (coordinator_) {
+    RONDE_ASSIGN(const bool received, receive_reports(now));
+    moved |= received;
+    if (now >= coordinator_->next_deadline()) coordinator_->tick(now);
+    for (Bytes& frame : coordinator_->take_decisions()) {
+      for (auto& queue : decisions_) queue.push_back(frame);
+      RONDE_TRY(take_decision(frame, events));
+      moved = true;
+    }
+    RONDE_ASSIGN(const bool sent, send_decisions());
+    return moved || sent;
+  }
+  RONDE_ASSIGN(const bool decided, receive_decisions(events));
+  return moved || decided;
+}
+
+Result<bool> ControlPlane::send_reports(Time now) {
+  if (!member_.has_reports() && reports_.empty()) return false;
+  for (Bytes& frame : member_.take_reports()) {
+    bytes_sent_ += frame.size();
+    if (coordinator_) {
+      RONDE_TRY(coordinator_->on_report(rank_, frame, now));
+    } else {
+      reports_.push_back(std::move(frame));
+    }
+  }
+  if (coordinator_) return true;
+  broken_rank_ = 0;
+  return drain(reports_, *to_coordinator_);
+}
+
+Result<bool> ControlPlane::receive_reports(Time now) {
+  bool moved = false;
+  for (size_t r = 0; r < to_ranks_.size(); ++r) {
+    if (to_ranks_[r] == nullptr) continue;
+    broken_rank_ = static_cast<Rank>(r);
+    while (true) {
+      RONDE_ASSIGN(std::optional<Bytes> frame, to_ranks_[r]->try_recv());
+      if (!frame) break;
+      RONDE_TRY(coordinator_->on_report(static_cast<Rank>(r), *frame, now));
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+Result<bool> ControlPlane::send_decisions() {
+  bool moved = false;
+  for (size_t r = 0; r < to_ranks_.size(); ++r) {
+    if (to_ranks_[r] == nullptr) {
+      decisions_[r].clear();
+      continue;
+    }
+    broken_rank_ = static_cast<Rank>(r);
+    RONDE_ASSIGN(const bool sent, drain(decisions_[r], *to_ranks_[r]));
+    moved |= sent;
+  }
+  return moved;
+}
+
+Result<bool> ControlPlane::receive_decisions(std::vector<coord::Event>& events) {
+  bool moved = false;
+  broken_rank_ = 0;
+  while (true) {
+    RONDE_ASSIGN(std::optional<Bytes> frame, to_coordinator_->try_recv());
+    if (!frame) return moved;
+    bytes_received_ += frame->size();
+    RONDE_TRY(take_decision(*frame, events));
+    moved = true;
+  }
+}
+
+Status ControlPlane::take_decision(ByteSpan frame, std::vector<coord::Event>& events) {
+  RONDE_ASSIGN(std::vector<coord::Event> made, member_.on_decision(frame));
+  std::ranges::move(made, std::back_inserter(events));
+  return {};
+}
+
+Result<bool> ControlPlane::drain(std::deque<Bytes>& queue, control::Carrier& carrier) {
+  bool moved = false;
+  while (!queue.empty()) {
+    RONDE_ASSIGN(const bool sent, carrier.try_send(queue.front()));
+    if (!sent) break;
+    queue.pop_front();
+    moved = true;
+  }
+  return moved;
+}
+
+void ControlPlane::on_lost(Rank rank, const Status& cause) {
+  if (coordinator_) coordinator_->on_lost(rank, cause);
+}
+
+Time ControlPlane::next_deadline() const {
+  return coordinator_ ? coordinator_->next_deadline() : kNever;
+}
+
+bool ControlPlane::has_unsent() const {
+  return !reports_.empty() || std::ranges::any_of(decisions_, [](const auto& queue) { return !queue.empty(); });
+}
+
+}  // namespace ronde::engine

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// ControlPlane: carries reports and decisions between this rank's Member and the Coordinator, which on rank 0 is here.
+// Thread: the driver.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "control/carrier.h"
+#include "coord/coordinator.h"
+#include "coord/member.h"
+
+namespace ronde::engine {
+
+class ControlPlane {
+ public:
+  // `to_coordinator` is absent on rank 0; `to_ranks` is empty elsewhere. Carriers outlive the plane.
+  ControlPlane(Rank rank, Rank size, bool eager, std::optional<coord::CoordinatorOptions> coordinator,
+               control::Carrier* to_coordinator, std::vector<control::Carrier*> to_ranks);
+
+  coord::Member& member() { return member_; }
+
+  // Moves frames both ways until nothing moves; appends what the decisions mean for this rank. True if anything moved.
+  // An error: a carrier broke or a peer sent nonsense; `broken_rank()` says on whose side.
+  Result<bool> pump(Time now, std::vector<coord::Event>& events);
+  Rank broken_rank() const { return broken_rank_; }
+
+  // Rank 0: operations that need `rank` end with `cause`.
+  void on_lost(Rank rank, const Status& cause);
+  Time next_deadline() const;
+  // True while frames wait for room in a carrier.
+  bool has_unsent() const;
+
+  uint64_t bytes_sent() const { return bytes_sent_; }
+  uint64_t bytes_received() const { return bytes_received_; }
+
+ private:
+  Result<bool> send_reports(Time now);
+  Result<bool> receive_reports(Time now);
+  Result<bool> send_decisions();
+  Result<bool> receive_decisions(std::vector<coord::Event>& events);
+  Status take_decision(ByteSpan frame, std::vector<coord::Event>& events);
+  Result<bool> drain(std::deque<Bytes>& queue, control::Carrier& carrier);
+
+  Rank rank_;
+  coord::Member member_;
+  std::unique_ptr<coord::Coordinator> coordinator_;
+  control::Carrier* to_coordinator_;
+  std::vector<control::Carrier*> to_ranks_;
+  std::deque<Bytes> reports_;                 // towards the coordinator
+  std::vector<std::deque<Bytes>> decisions_;  // towards each rank; the own one is taken directly
+  Rank broken_rank_ = -1;
+  uint64_t bytes_sent_ = 0;
+  uint64_t bytes_received_ = 0;
+};
+
+}  // namespace ronde::engine

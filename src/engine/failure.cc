@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ends an epoch. Cause before symptom: a broken link is a symptom; the launcher (or the store) knows who died and
+// why, and is waited for, for a second, before the symptom itself is raised. The progress lock is held.
+#include <algorithm>
+
+#include "base/log.h"
+#include "engine/engine.h"
+
+namespace ronde::engine {
+namespace {
+
+constexpr Duration kWaitForCause = std::chrono::seconds(1);
+// How often a driver that is busy looks at the descriptors that carry no data.
+constexpr Duration kLookInterval = std::chrono::milliseconds(2);
+
+}  // namespace
+
+bool Engine::look_for_causes(Time now) {
+  if (abandon_ && !failed_) fail(Status(Code::NotInitialized, "this rank has shut down; call init() first"));
+  if (!failed_ && parts_.board->aborted()) {
+    fail(parts_.board->abort_cause());
+    return true;
+  }
+  // Links want to know at once; in shared memory only news come over descriptors.
+  if (!parts_.links && now < next_look_) return false;
+  next_look_ = now + kLookInterval;
+  const bool any = parts_.events->collect() > 0;
+  if (parts_.store && std::exchange(store_source_.ready, false)) take_news(now);
+  if (parts_.greeter && parts_.links) {
+    for (member::Greeted& connection : parts_.greeter->take(now)) {
+      if (Status status = parts_.links->adopt(std::move(connection)); !status.ok()) log_warning(status.message());
+    }
+  }
+  return any;
+}
+
+void Engine::take_news(Time now) {
+  Result<std::optional<member::Cause>> news = parts_.store->take_news();
+  if (!news.ok()) {
+    parts_.events->remove(parts_.store->fd());
+    // Without a launcher the store ends with rank 0, which is no failure once rank 0 has left.
+    if (!failed_ && leave_ticket_ == 0 && !left_.contains(0)) suspect(news.status(), now);
+    return;
+  }
+  if (*news && !failed_) fail(Status((*news)->code, (*news)->text));
+}
+
+void Engine::suspect(const Status& symptom, Time now) {
+  if (failed_ || symptom_) return;
+  if (!parts_.store) return fail(symptom);
+  log_info(cat("asking for the cause of: ", symptom.to_string()));
+  symptom_ = symptom;
+  symptom_since_ = now;
+}
+
+void Engine::fail(const Status& cause) {
+  if (failed_) return;
+  failed_ = cause;
+  symptom_.reset();
+  parts_.board->abort(cause);
+  if (parts_.links) parts_.links->close_all(cause);
+  std::vector<Ticket> tickets = batches_.clear();
+  const std::vector<Ticket> undecided = control_.member().fail_all();
+  tickets.insert(tickets.end(), undecided.begin(), undecided.end());
+  for (const Ticket ticket : tickets) {
+    const auto handle = handles_.find(ticket);
+    complete(ticket, handle ? cause.with_context(handle->what) : cause);
+  }
+}
+
+bool Engine::check_deadlines(Time now) {
+  bool worked = false;
+  if (now >= next_beat_) {
+    parts_.board->beat(now);
+    next_beat_ = now + parts_.settings.heartbeat;
+  }
+  if (symptom_ && now - symptom_since_ >= kWaitForCause) {
+    fail(*symptom_);
+    worked = true;
+  }
+  const Batches::Entry* front = batches_.front();
+  const Duration limit = parts_.settings.collective_timeout;
+  if (front != nullptr && now - front->since >= limit) {
+    const Batch& batch = front->bound.batch;
+    fail(Status(Code::Timeout, cat("batch ", batch.number, " (", name_of(batch.op), " of ", batch.tensors.size(),
+                                   " tensors, first '", batch.tensors[0].name, "') began but did not end within ",
+                                   std::chrono::duration<double>(limit).count(),
+                                   " s (collective_timeout): a rank that takes part has stopped")));
+    worked = true;
+  }
+  return worked;
+}
+
+Time Engine::next_deadline() const {
+  Time out = std::min(next_beat_, control_.next_deadline());
+  if (symptom_) out = std::min(out, symptom_since_ + kWaitForCause);
+  if (!batches_.empty()) out = std::min(out, batches_.oldest() + parts_.settings.collective_timeout);
+  if (parts_.greeter) out = std::min(out, parts_.greeter->next_deadline());
+  return out;
+}
+
+}  // namespace ronde::engine

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of the driver: submissions, control, one block of each running batch. The progress lock is held.
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "engine/engine.h"
+
+namespace ronde::engine {
+namespace {
+
+// Allocates the output of a tensor whose size depends on all ranks.
+Status allocate_output(const Batch& batch, size_t t, Handle& handle) {
+  OwnedOutput& output = handle.output;
+  const std::vector<int64_t>& first_dims = batch.tensors[t].first_dims;
+  output.shape = output_shape(batch, t);
+  output.bytes = output_count(batch, t) * static_cast<int64_t>(size_of(batch.dtype));
+  const auto dims_at = (static_cast<size_t>(output.bytes) + 7) / 8 * 8;
+  output.data.reset(std::malloc(dims_at + std::max<size_t>(first_dims.size(), 1) * sizeof(int64_t)));
+  if (!output.data) {
+    return Status(Code::ResourceExhausted, cat(handle.what, ": no memory for an output of ", output.bytes, " bytes"));
+  }
+  auto* const dims = reinterpret_cast<int64_t*>(static_cast<std::byte*>(output.data.get()) + dims_at);
+  std::ranges::copy(first_dims, dims);
+  output.first_dims = dims;
+  output.member_count = static_cast<int32_t>(first_dims.size());
+  handle.binding.out = output.data.get();
+  return {};
+}
+
+}  // namespace
+
+bool Engine::step() {
+  const Time now = parts_.time.clock->now();
+  bool worked = take_submissions();
+  worked |= look_for_causes(now);
+  if (!failed_ && !symptom_) worked |= pump_control(now);
+  if (!failed_ && !symptom_) worked |= advance_batches();
+  worked |= check_deadlines(now);
+  finish_leave();
+  if (worked) publish_counters();
+  return worked;
+}
+
+bool Engine::take_submissions() {
+  if (submissions_.empty()) return false;
+  for (QueuedSubmission& submission : submissions_.take()) take(std::move(submission));
+  return true;
+}
+
+void Engine::take(QueuedSubmission submission) {
+  if (submission.leave) {
+    leave_ticket_ = submission.tickets[0];
+    if (!failed_) control_.member().leave();
+    return;
+  }
+  if (submission.flush) {
+    if (!failed_) control_.member().flush(kWorldSet);
+    return;
+  }
+  Status refused;
+  if (failed_) {
+    refused = *failed_;
+  } else if (leave_ticket_ != 0) {
+    refused = Status(Code::NotInitialized, "this rank has shut down; call init() first");
+  } else {
+    refused = control_.member().submit(submission.requests, submission.tickets, submission.more);
+  }
+  if (refused.ok()) return;
+  for (const Ticket ticket : submission.tickets) complete(ticket, refused);
+}
+
+bool Engine::pump_control(Time now) {
+  events_.clear();
+  const Result<bool> moved = control_.pump(now, events_);
+  for (coord::Event& event : std::exchange(events_, {})) {
+    std::visit([&](auto& e) { handle(std::move(e), now); }, event);
+  }
+  if (!moved.ok()) {
+    suspect(moved.status(), now);
+    return true;
+  }
+  return *moved;
+}
+
+void Engine::handle(coord::BatchReady event, Time now) {
+  BoundBatch bound{.batch = std::move(event.batch), .bindings = {}};
+  for (size_t t = 0; t < event.tickets.size(); ++t) {
+    const auto handle = handles_.find(event.tickets[t]);
+    if (!handle) {
+      return fail(Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '",
+                                             bound.batch.tensors[t].name, "' that this rank did not submit")));
+    }
+    if (row(bound.batch.op).allocates_output) {
+      if (Status status = allocate_output(bound.batch, t, *handle); !status.ok()) return fail(status);
+    }
+    bound.bindings.push_back(handle->binding);
+  }
+  if (Status status = batches_.push(std::move(bound), std::move(event.tickets), now); !status.ok()) fail(status);
+}
+
+void Engine::handle(coord::TicketFailed event, Time) {
+  complete(event.ticket, event.status);
+}
+
+void Engine::handle(coord::RankLeft event, Time) {
+  left_.insert(event.rank);
+}
+
+bool Engine::advance_batches() {
+  if (batches_.empty()) return false;
+  const Result<bool> worked = batches_.advance([this](Batches::Entry& entry) {
+    ++counted_.batches;
+    for (const Ticket ticket : entry.tickets) complete(ticket, {});
+  });
+  if (worked.ok()) return *worked;
+  suspect(worked.status(), parts_.time.clock->now());
+  return true;
+}
+
+void Engine::complete(Ticket ticket, const Status& status) {
+  const auto handle = handles_.find(ticket);
+  RONDE_CHECK(handle != nullptr, "a handle is completed once");
+  if (!status.ok()) handle->output = {};
+  submissions_.release_name(handle->set, handle->name);
+  handles_.complete(*handle, status);
+  ++counted_.tensors;
+}
+
+// The leave is over when the order has it, what was decided before it has run, and the others were told.
+void Engine::finish_leave() {
+  if (leave_ticket_ == 0) return;
+  const bool told = has_left() && !control_.has_unsent();
+  const bool nobody_answers = left_.contains(0);
+  if (!failed_ && !(batches_.empty() && (told || nobody_answers))) return;
+  const auto handle = handles_.find(leave_ticket_);
+  if (handle && !handle->complete) handles_.complete(*handle, {});
+}
+
+void Engine::publish_counters() {
+  counted_.control_sent = control_.bytes_sent();
+  counted_.control_received = control_.bytes_received();
+  counted_.full_requests = control_.member().whole_entries();
+  if (parts_.links) counted_.data_sent = parts_.links->bytes_sent();
+}
+
+}  // namespace ronde::engine

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Virtual cluster: the ranks of a job as engines of one process, for tests. The real bootstrap over a real store on
+// loopback; the host's memory is heap memory mapped once for all, so that sanitizers see the real protocol.
+#pragma once
+
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/bootstrap.h"
+#include "engine/engine.h"
+
+namespace ronde::engine {
+
+// Time that a test moves: advance() wakes every engine that sleeps.
+class ManualTime {
+ public:
+  const Clock* clock() const { return &clock_; }
+  // A sleeper for one engine; lives as long as this.
+  os::Sleeper* new_sleeper() {
+    const std::lock_guard lock(mutex_);
+    sleepers_.push_back(std::make_unique<ManualSleeper>(clock_));
+    return sleepers_.back().get();
+  }
+  void advance(Duration by) {
+    clock_.advance(by);
+    const std::lock_guard lock(mutex_);
+    for (const auto& sleeper : sleepers_) sleeper->bell.ring();
+  }
+
+ private:
+  struct ManualSleeper final : os::Sleeper {
+    explicit ManualSleeper(const Clock& c) : clock(c), bell(os::Doorbell::create().value()) {}
+    bool sleep(std::span<const int> fds, Time deadline) override {
+      std::vector<int> all(fds.begin(), fds.end());
+      all.push_back(bell.fd());
+      // The bell remembers a ring, so that no advance() between the look at the clock and the sleep is missed.
+      if (clock.now() < deadline)
+        os::sleep_until_readable(all, std::chrono::steady_clock::now() + std::chrono::minutes(2));
+      bell.drain();
+      return clock.now() < deadline;
+    }
+    const Clock& clock;
+    os::Doorbell bell;
+  };
+
+  ManualClock clock_;
+  std::mutex mutex_;  // guards sleepers_
+  std::vector<std::unique_ptr<ManualSleeper>> sleepers_;
+};
+
+class VirtualCluster {
+ public:
+  struct Options {
+    int size = 2;
+    Settings settings;
+    ManualTime* time = nullptr;  // real time if null
+    std::string no_memory;       // why the host has no shared memory; empty: it has
+  };
+
+  explicit VirtualCluster(Options options) : options_(std::move(options)), key_(member::random_key()) {
+    key_path_ = cat("/tmp/ronde-virtual-", getpid(), "-", reinterpret_cast<uintptr_t>(this));
+    RONDE_CHECK(member::write_key_file(key_path_, key_).ok(), "the key file can be written");
+    store_ = member::StoreServer::start({.key = key_, .size = options_.size}).value();
+    open_epoch();
+  }
+  ~VirtualCluster() {
+    leave_all();
+    unlink(key_path_.c_str());
+  }
+
+  int size() const { return options_.size; }
+  Engine& engine(Rank rank) { return *engines_[static_cast<size_t>(rank)]; }
+  member::StoreServer& store() { return *store_; }
+
+  // Runs body(rank, engine) in one thread per rank, and waits for all.
+  void run(const std::function<void(Rank, Engine&)>& body) {
+    std::vector<std::thread> threads;
+    for (Rank r = 0; r < size(); ++r) threads.emplace_back([&, r] { body(r, engine(r)); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void leave_all() {
+    run([](Rank, Engine& e) { e.leave(e.clock().now() + std::chrono::seconds(10)); });
+    engines_.clear();
+  }
+
+  // All ranks arrive again.
+  void open_epoch() {
+    engines_.assign(static_cast<size_t>(size()), nullptr);
+    std::vector<std::thread> threads;
+    for (Rank r = 0; r < size(); ++r) {
+      threads.emplace_back([this, r] { engines_[static_cast<size_t>(r)] = Engine::start(bootstrap_rank(r)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  Parts bootstrap_rank(Rank rank) {
+    const TimeSource time = options_.time != nullptr ? TimeSource{options_.time->clock(), options_.time->new_sleeper()}
+                                                     : TimeSource{&steady_clock_, &system_sleeper_};
+    Result<Parts> parts = bootstrap({.identity = {.rank = rank,
+                                                  .size = size(),
+                                                  .local_rank = rank,
+                                                  .local_size = size(),
+                                                  .store = store_->address().to_string(),
+                                                  .key_file = key_path_,
+                                                  .broker = "virtual",
+                                                  .launched = true},
+                                     .settings = options_.settings,
+                                     .time = time,
+                                     .memory = [this](const std::string&, const member::Key&, const auto& request,
+                                                      Time) { return memory_of(request); },
+                                     .host_id = "virtual",
+                                     .host_name = "virtual",
+                                     .services = nullptr});
+    RONDE_CHECK(parts.ok(), parts.status().message().c_str());
+    return std::move(parts).value();
+  }
+
+  Result<std::shared_ptr<member::HostMemory>> memory_of(const member::HostMemoryRequest& request) {
+    if (!options_.no_memory.empty()) return Status(Code::Unsupported, options_.no_memory);
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<member::HostMemory>& memory = memories_[request.epoch];
+    if (!memory) {
+      memory = std::make_shared<member::HostMemory>();
+      memory->board = os::Region::create_heap(request.board_bytes).value();
+      memory->arena = os::Region::create_heap(request.arena_bytes).value();
+      for (int i = 0; i < request.local_size; ++i) {
+        memory->bells.push_back({os::Doorbell::create().value(), os::Doorbell::create().value()});
+      }
+    }
+    return memory;
+  }
+
+  Options options_;
+  member::Key key_;
+  std::string key_path_;
+  SteadyClock steady_clock_;
+  os::SystemSleeper system_sleeper_;
+  std::unique_ptr<member::StoreServer> store_;
+  std::mutex mutex_;  // guards memories_
+  std::map<uint32_t, std::shared_ptr<member::HostMemory>> memories_;
+  std::vector<std::shared_ptr<Engine>> engines_;
+};
+
+}  // namespace ronde::engine
