@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m ronde._call FOLDER``: one rank of ``ronde.run``. Calls the function of the folder and leaves what it
+gave.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+import traceback
+from typing import Any
+
+from ronde.core.pickles import dumps
+from ronde.run import CALL_FILE, RESULT_FILE, write_whole
+
+
+def main(folder: str) -> None:
+    rank = int(os.environ.get("RONDE_RANK", "0"))
+    file = os.path.join(folder, RESULT_FILE.format(rank=rank))
+    try:
+        with open(os.path.join(folder, CALL_FILE), "rb") as source:
+            func, args, kwargs = pickle.load(source)
+        value = dumps(func(*args, **kwargs))
+    except BaseException as error:
+        if not isinstance(error, SystemExit) or error.code not in (None, 0):
+            write_whole(file, pickle.dumps(_failure(error)))
+        raise
+    write_whole(file, pickle.dumps({"failed": False, "value": value}))
+
+
+def _failure(error: BaseException) -> dict[str, Any]:
+    try:
+        value = dumps(error)
+    except Exception:  # pickling runs code of the exception's class
+        value = None
+    text = "".join(traceback.format_exception(error))
+    return {"failed": True, "value": value, "text": text, "at": time.time()}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ronde.run(func, args, kwargs, np)``: a function on several ranks of this host, from a Python program.
+
+The function and its results travel as files in a private folder, which is removed at the end. The ranks are started by
+``ronde run``, so output, failures and signals are handled as there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+CALL_FILE = "call"
+RESULT_FILE = "result.{rank}"
+
+
+def run(
+    func: Callable[..., Any],
+    args: Sequence[Any] = (),
+    kwargs: dict[str, Any] | None = None,
+    np: int = 1,
+    env: dict[str, str] | None = None,
+) -> list[Any]:
+    """Calls ``func(*args, **kwargs)`` on ``np`` ranks and returns their results by rank.
+
+    ``func`` calls ``init()`` itself if it wants to communicate. What it raises on the rank that fails first is
+    raised here, with the rank's traceback as its cause's text; as a ``RuntimeError`` holding that text if it cannot
+    be unpickled. Ranks that end without a result (killed, ``os._exit``) are a ``RuntimeError`` naming the exit
+    status.
+    ``env``: further environment variables of the ranks.
+    """
+    import subprocess
+    import tempfile
+
+    from ronde.core.pickles import dumps
+    from ronde.program import path
+
+    if np < 1:
+        raise ValueError(f"np must be 1 or more, not {np}")
+    with tempfile.TemporaryDirectory(prefix="ronde-run-") as folder:  # made with mode 0700
+        write_whole(os.path.join(folder, CALL_FILE), dumps((func, tuple(args), dict(kwargs or {}))))
+        command = [path(), "run", "-np", str(np), "--", sys.executable, "-m", "ronde._call", folder]
+        # The ranks find the modules that this program finds.
+        paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+        status = subprocess.run(
+            command, env={**os.environ, "PYTHONPATH": paths, **(env or {})}, stdin=subprocess.DEVNULL, check=False
+        ).returncode
+        return _results(folder, np, status)
+
+
+def write_whole(file: str, data: bytes) -> None:
+    """Writes a file that is either whole or not there."""
+    with open(file + ".part", "xb") as out:
+        out.write(data)
+    os.rename(file + ".part", file)
+
+
+def _results(folder: str, np: int, status: int) -> list[Any]:
+    outcomes = [_read(os.path.join(folder, RESULT_FILE.format(rank=rank))) for rank in range(np)]
+    failed = [(outcome["at"], rank) for rank, outcome in enumerate(outcomes) if outcome and outcome["failed"]]
+    if failed:
+        _, rank = min(failed)
+        raise _exception(outcomes[rank], rank)
+    lost = [rank for rank, outcome in enumerate(outcomes) if outcome is None]
+    if lost or status != 0:
+        raise RuntimeError(f"'ronde run' ended with status {status}; no result from rank(s) {lost}")
+    return [_load(outcome["value"], rank) for rank, outcome in enumerate(outcomes) if outcome]
+
+
+def _read(file: str) -> dict[str, Any] | None:
+    import pickle
+
+    try:
+        with open(file, "rb") as source:
+            return pickle.load(source)
+    except FileNotFoundError:
+        return None
+
+
+def _load(data: bytes, rank: int) -> Any:
+    import pickle
+
+    try:
+        return pickle.loads(data)
+    except Exception as error:
+        raise RuntimeError(f"the result of rank {rank} could not be unpickled: {error!r}") from error
+
+
+def _exception(outcome: dict[str, Any], rank: int) -> BaseException:
+    """What the rank raised, or a RuntimeError with its text, with the rank's traceback as the cause."""
+    import pickle
+
+    text = f"on rank {rank}:\n{outcome['text']}"
+    try:
+        error = pickle.loads(outcome["value"]) if outcome["value"] is not None else None
+    except Exception:  # unpickling runs code of the exception's class
+        error = None
+    if not isinstance(error, BaseException):
+        return RuntimeError(f"a function failed {text}")
+    error.__cause__ = RemoteTraceback(text)
+    return error
+
+
+class RemoteTraceback(Exception):
+    """The traceback of an exception that a rank raised, as text."""
+
+    def __str__(self) -> str:
+        return "\n" + str(self.args[0])

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce: each rank gives a tensor of the same shape and dtype, and gets their Sum, Average, Min, Max or Product.
+
+Operations with a name meet under it whatever the order; those without one are matched by their order.
+``prescale_factor`` multiplies before, ``postscale_factor`` after the reduction. Integers: Sum wraps, Average
+divides the exact sum toward zero.
+
+Errors: ``ValueError`` at once for a bad argument, an unsupported dtype or a name in flight;
+``HorovodInternalError`` from ``synchronize`` for a mismatch between ranks or a lost peer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ronde.core.handles import synchronize
+from ronde.core.ops import ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
+from ronde.torch.compression import Compression
+from ronde.torch.submission import encode, submit, submit_in_place
+
+
+def allreduce_async(
+    tensor: torch.Tensor,
+    average: bool | None = None,
+    name: str | None = None,
+    op: int | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> int:
+    """Starts an allreduce into a new tensor. Returns a handle; ``tensor`` stays untouched until it is complete."""
+    reduce_op = resolve_op(average, op)
+    return submit(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
+
+
+def allreduce_async_(
+    tensor: torch.Tensor,
+    average: bool | None = None,
+    name: str | None = None,
+    op: int | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> int:
+    """Starts an allreduce in place. Returns a handle; ``tensor`` must not be used until it is complete."""
+    reduce_op = resolve_op(average, op)
+    return submit_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
+
+
+def allreduce_(
+    tensor: torch.Tensor,
+    average: bool | None = None,
+    name: str | None = None,
+    op: int | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> torch.Tensor:
+    """Reduces ``tensor`` in place and returns it."""
+    reduce_op = resolve_op(average, op)
+    return synchronize(allreduce_async_(tensor, None, name, reduce_op, prescale_factor, postscale_factor))
+
+
+def allreduce(
+    tensor: torch.Tensor,
+    average: bool | None = None,
+    name: str | None = None,
+    compression: Any = Compression.none,
+    op: int | None = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+) -> torch.Tensor:
+    """The reduction of all ranks' tensors as a new tensor, which is differentiable.
+
+    The gradient is an allreduce with the same operator and factors; for Min, Max and Product ``backward`` raises
+    ``NotImplementedError``.
+    """
+    reduce_op = resolve_op(average, op)
+    compressed, context = compression.compress(tensor)
+    if compressed.requires_grad and torch.is_grad_enabled():
+        reduced = _Allreduce.apply(compressed, name, reduce_op, prescale_factor, postscale_factor)
+    else:
+        reduced = _reduced(compressed, name, reduce_op, prescale_factor, postscale_factor)
+    return compression.decompress(reduced, context)
+
+
+def _reduced(tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float) -> torch.Tensor:
+    return synchronize(submit(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale, postscale))
+
+
+class _Allreduce(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float):
+        ctx.name, ctx.reduce_op, ctx.prescale, ctx.postscale = name, reduce_op, prescale, postscale
+        return _reduced(tensor, name, reduce_op, prescale, postscale)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor):
+        if ctx.reduce_op not in (Average, Sum):
+            raise NotImplementedError(
+                f"allreduce with op={REDUCE_OP_NAMES[ctx.reduce_op]} has no gradient: detach its input"
+            )
+        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        reduced = allreduce(
+            gradient, name=name, op=ctx.reduce_op, prescale_factor=ctx.prescale, postscale_factor=ctx.postscale
+        )
+        return reduced, None, None, None, None

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Broadcast: every rank gets the root's tensor. Shape and dtype are the same on all ranks.
+
+``root_rank`` is a rank of the whole job; one that does not exist is a ``ValueError``. Other errors are those of
+allreduce.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ronde.core import engine
+from ronde.core.handles import synchronize
+from ronde.core.ops import BROADCAST, Average
+from ronde.torch.allreduce import allreduce
+from ronde.torch.submission import encode, submit, submit_in_place
+
+
+def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
+    """Starts a broadcast into a new tensor. Returns a handle."""
+    return submit(BROADCAST, tensor, encode(name), 0, root_rank)
+
+
+def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
+    """Starts a broadcast in place. Returns a handle; ``tensor`` must not be used until it is complete."""
+    return submit_in_place(BROADCAST, tensor, encode(name), 0, root_rank)
+
+
+def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> torch.Tensor:
+    """Replaces the values of ``tensor`` by the root's and returns it."""
+    return synchronize(broadcast_async_(tensor, root_rank, name))
+
+
+def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> torch.Tensor:
+    """The root's tensor as a new tensor, which is differentiable: the root's gradient is the Average of all ranks'
+    gradients, that of the others is zero.
+    """
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return _Broadcast.apply(tensor, root_rank, name)
+    return synchronize(broadcast_async(tensor, root_rank, name))
+
+
+class _Broadcast(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor, root_rank: int, name: str | None):
+        ctx.root_rank, ctx.name = root_rank, name
+        return synchronize(broadcast_async(tensor, root_rank, name))
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor):
+        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        reduced = allreduce(gradient, name=name, op=Average)
+        return reduced if engine.rank() == ctx.root_rank else reduced * 0, None, None

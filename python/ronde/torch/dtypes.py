@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's element types by the numbers of the engine."""
+
+from __future__ import annotations
+
+import torch
+
+from ronde.core.ops import DTYPES
+
+CODE_OF = {getattr(torch, name): code for name, code in DTYPES.items()}
+
+
+def dtype_code(tensor: torch.Tensor) -> int:
+    """The engine's number of the tensor's dtype; ``ValueError`` naming the dtype and the supported ones."""
+    code = CODE_OF.get(tensor.dtype)
+    if code is None:
+        raise ValueError(f"tensors of {tensor.dtype} are not supported; supported are {', '.join(DTYPES)}")
+    return code
