@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduces until something fails or the file FOLDER/stop is there; leaves steps.R, and error.R if something failed."""
+"""Allreduces until something fails or the file FOLDER/stop is there; leaves steps.R, and error.R if it failed."""
 
 import json
 import os
