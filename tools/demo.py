@@ -76,7 +76,7 @@ def faults(outcomes: list[Outcome]) -> list[str]:
             found.append(
                 f"with {outcome.ranks} processes only {outcome.accuracy:.2%} of the test images are named rightly"
             )
-        if not outcome.difference == 0:  # also what is not a number
+        if outcome.difference != 0:  # also what is not a number
             found.append(f"the weights of the {outcome.ranks} ranks differ by {outcome.difference:g}")
     return found
 
