@@ -79,6 +79,9 @@ class Ledger {
   // An error if the rank has this key in flight.
   Result<Place> place(Rank rank, const Key& key) const;
 
+  // The healthy units among the places of a call, each once.
+  std::vector<Unit*> units_met(Rank rank, std::span<const Entry> call);
+
   // A new unit, still without a submission. All its keys have new places.
   Unit& open(Rank first, std::span<const Entry> call, Time now);
   // The submission belongs to `unit`; its keys and signatures are the unit's.
@@ -104,7 +107,6 @@ class Ledger {
   static bool has_seen(const Generation& generation, Rank rank);
   Generation* next_of(Rank rank, const Key& key);
   std::shared_ptr<Failure> failure_met(Rank rank, std::span<const Entry> call);
-  std::vector<Unit*> units_met(Rank rank, std::span<const Entry> call);
   void bury(Unit& unit, const std::shared_ptr<Failure>& failure);
   void consume(Rank rank, const Key& key, bool in_group, const std::shared_ptr<Failure>& failure);
   void settle(const Failure& failure);
