@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every framework's adapter promises: operations × dtypes × shapes × errors, the same on each.
+
+An adapter joins with a subclass that says how to make a tensor and how to look into one. The oracle is NumPy in
+float64 (or int64), which computes what all ranks gave from what each rank would give.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+FLOATS = ["float32", "float64", "float16", "bfloat16"]
+INTEGERS = ["int32", "int64", "uint8"]
+SHAPES = [(), (1,), (5,), (3, 7), (2, 3, 4), (0,), (4, 0, 2), (1023,), (65537,), (300000,)]
+
+
+class Contract:
+    """Runs on every rank of a job; see launch.py."""
+
+    hvd: Any  # the adapter's module
+
+    # --- what an adapter gives ---
+
+    def make(self, values: np.ndarray, dtype: str) -> Any:
+        """A tensor of the framework with these values."""
+        raise NotImplementedError
+
+    def look(self, tensor: Any) -> np.ndarray:
+        """The tensor's values, in float64 or int64."""
+        raise NotImplementedError
+
+    def unsupported(self) -> Any:
+        """A tensor of a dtype that is not supported, and the name of that dtype."""
+        raise NotImplementedError
+
+    # --- life ---
+
+    def start(self) -> None:
+        self.hvd.init()
+        self.rank, self.size = self.hvd.rank(), self.hvd.size()
+
+    def stop(self) -> None:
+        self.hvd.shutdown()
+
+    # --- tools ---
+
+    def given(self, rank: int, shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+        """What a rank gives: small whole numbers (so that sums are exact in every dtype), or 0 and 1 for bool."""
+        draw = np.random.default_rng([seed, rank, *shape])
+        high = 2 if dtype == "bool" else 4
+        return draw.integers(0, high, shape)
+
+    def all_given(self, shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
+        return np.stack([self.given(rank, shape, dtype, seed) for rank in range(self.size)])
+
+    def same(self, tensor: Any, expected: np.ndarray, what: str, tolerance: float = 0.0) -> None:
+        found = self.look(tensor)
+        assert found.shape == expected.shape, f"{what}: shape {found.shape}, expected {expected.shape}"
+        worst = np.max(np.abs(found - expected), initial=0)
+        assert worst <= tolerance, f"{what}: off by {worst}, allowed {tolerance}"
+
+    def raises(self, kind: type[BaseException], call: Any, *parts: str) -> None:
+        with pytest.raises(kind) as caught:
+            call()
+        for part in parts:
+            assert part in str(caught.value), f"{part!r} is not in {caught.value}"
+
+    # --- topology ---
+
+    def check_topology(self) -> None:
+        hvd = self.hvd
+        assert hvd.is_initialized()
+        assert 0 <= self.rank < self.size
+        assert (hvd.local_rank(), hvd.local_size()) == (self.rank, self.size)
+        assert (hvd.cross_rank(), hvd.cross_size()) == (0, 1)
+        assert hvd.is_homogeneous()
+
+    # --- allreduce ---
+
+    def check_allreduce_sum_of_every_dtype_and_shape(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS]:
+            for shape in SHAPES:
+                tensor = self.make(self.given(self.rank, shape, dtype), dtype)
+                total = self.hvd.allreduce(tensor, op=self.hvd.Sum)
+                self.same(total, self.all_given(shape, dtype).sum(0), f"sum {dtype} {shape}")
+                self.same(tensor, self.given(self.rank, shape, dtype), f"input of {dtype} {shape}")
+
+    def check_allreduce_average(self) -> None:
+        for dtype, tolerance in [("float32", 1e-6), ("float64", 1e-14), ("float16", 2e-3), ("bfloat16", 2e-2)]:
+            tensor = self.make(self.given(self.rank, (33,), dtype), dtype)
+            average = self.all_given((33,), dtype).mean(0)
+            self.same(self.hvd.allreduce(tensor), average, f"average {dtype}", tolerance)
+
+    def check_integers_average_toward_zero(self) -> None:
+        for dtype in INTEGERS:
+            sign = 1 if dtype == "uint8" else -1
+            given = self.all_given((33,), dtype) * sign
+            average = self.hvd.allreduce(self.make(given[self.rank], dtype), op=self.hvd.Average)
+            self.same(average, np.trunc(given.sum(0) / self.size), f"average {dtype}")
+
+    def check_min_max_product(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS]:
+            given = self.all_given((3, 5), dtype)
+            for op, oracle in [(self.hvd.Min, np.min), (self.hvd.Max, np.max), (self.hvd.Product, np.prod)]:
+                result = self.hvd.allreduce(self.make(given[self.rank], dtype), op=op)
+                self.same(result, oracle(given, axis=0), f"op {op} {dtype}")
+
+    def check_bool_is_and_or(self) -> None:
+        given = self.all_given((64,), "bool")
+        hvd = self.hvd
+        for op, oracle in [(hvd.Min, np.min), (hvd.Product, np.min), (hvd.Max, np.max), (hvd.Sum, np.max)]:
+            result = hvd.allreduce(self.make(given[self.rank], "bool"), op=op)
+            self.same(result, oracle(given, axis=0), f"bool op {op}")
+        self.raises(ValueError, lambda: hvd.allreduce(self.make(given[self.rank], "bool"), op=hvd.Average))
+
+    def check_prescale_and_postscale(self) -> None:
+        for dtype in ("float32", "float64", "int32", "int64"):
+            given = self.all_given((17,), dtype)
+            tensor = self.make(given[self.rank], dtype)
+            result = self.hvd.allreduce(tensor, op=self.hvd.Sum, prescale_factor=2.0, postscale_factor=0.5)
+            self.same(result, given.sum(0), f"scaled {dtype}", 1e-6)
+
+    def check_integer_sum_wraps(self) -> None:
+        given = np.full((4,), 200)
+        result = self.hvd.allreduce(self.make(given, "uint8"), op=self.hvd.Sum)
+        self.same(result, np.full((4,), 200 * self.size % 256), "uint8 wraps")
+
+    def check_large_int64_is_exact(self) -> None:
+        big = np.array([2**53 + 1, -(2**53) - 1, 2**60])
+        result = self.hvd.allreduce(self.make(big, "int64"), op=self.hvd.Max)
+        self.same(result, big, "int64 beyond 2^53")
+
+    def check_in_place(self) -> None:
+        tensor = self.make(self.given(self.rank, (9,), "float32"), "float32")
+        result = self.hvd.allreduce_(tensor, op=self.hvd.Sum)
+        assert result is tensor
+        self.same(tensor, self.all_given((9,), "float32").sum(0), "in place")
+
+    def check_the_old_average_argument(self) -> None:
+        import warnings
+
+        tensor = self.make(np.full((2,), 3), "float32")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.same(self.hvd.allreduce(tensor, average=False), np.full((2,), 3 * self.size), "average=False")
+        assert [entry.category for entry in caught] == [DeprecationWarning]
+        self.raises(ValueError, lambda: self.hvd.allreduce(tensor, average=True, op=self.hvd.Sum), "not both")
+
+    # --- handles ---
+
+    def check_many_handles_in_different_orders(self) -> None:
+        names = list(range(40))
+        np.random.default_rng(self.rank).shuffle(names)
+        handles = {
+            n: self.hvd.allreduce_async(self.make(np.full((n,), n), "float32"), name=f"many.{n}", op=self.hvd.Sum)
+            for n in names
+        }
+        for n in sorted(handles):
+            self.same(self.hvd.synchronize(handles[n]), np.full((n,), n * self.size), f"many.{n}")
+
+    def check_poll_and_synchronize(self) -> None:
+        handle = self.hvd.allreduce_async(self.make(np.ones(3), "float32"), op=self.hvd.Sum)
+        while not self.hvd.poll(handle):
+            pass
+        self.same(self.hvd.synchronize(handle), np.full(3, self.size), "polled")
+        assert self.hvd.synchronize(handle) is None
+        self.raises(ValueError, lambda: self.hvd.poll(handle), str(handle))
+
+    # --- broadcast ---
+
+    def check_broadcast_from_every_root(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS, "bool"]:
+            for root in range(self.size):
+                for shape in ((), (7,), (0,), (2, 3)):
+                    tensor = self.make(self.given(self.rank, shape, dtype, root), dtype)
+                    result = self.hvd.broadcast(tensor, root)
+                    self.same(result, self.given(root, shape, dtype, root), f"broadcast {dtype} from {root}")
+                    self.same(tensor, self.given(self.rank, shape, dtype, root), "input of broadcast")
+                    self.hvd.broadcast_(tensor, root)
+                    self.same(tensor, self.given(root, shape, dtype, root), f"broadcast_ {dtype} from {root}")
+
+    def check_root_out_of_range(self) -> None:
+        for root in (-1, self.size):
+            self.raises(ValueError, lambda root=root: self.hvd.broadcast(self.make(np.ones(2), "float32"), root))
+
+    # --- allgather ---
+
+    def check_allgather_of_uneven_rows(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS, "bool"]:
+            for rest in ((), (3,), (2, 2)):
+                rows = [(rank * 2 + 1) % 4 for rank in range(self.size)]  # 1, 3, 1, 3
+                given = [self.given(rank, (rows[rank], *rest), dtype) for rank in range(self.size)]
+                gathered = self.hvd.allgather(self.make(given[self.rank], dtype))
+                self.same(gathered, np.concatenate(given), f"allgather {dtype} {rest}")
+
+    def check_allgather_with_ranks_that_give_nothing(self) -> None:
+        for giver in range(self.size):
+            mine = np.full((3 if self.rank == giver else 0, 2), giver)
+            self.same(self.hvd.allgather(self.make(mine, "float32")), np.full((3, 2), giver), "one gives")
+        empty = self.hvd.allgather(self.make(np.zeros((0, 2)), "float32"))
+        self.same(empty, np.zeros((0, 2)), "nobody gives")
+
+    def check_allgather_of_changing_rows_under_one_name(self) -> None:
+        for step in range(5):
+            mine = np.full((step + self.rank,), step)
+            total = sum(step + rank for rank in range(self.size))
+            gathered = self.hvd.allgather(self.make(mine, "int32"), name="changing")
+            self.same(gathered, np.full((total,), step), f"step {step}")
+
+    def check_allgather_of_a_scalar(self) -> None:
+        self.raises(ValueError, lambda: self.hvd.allgather(self.make(np.array(1), "float32")))
+
+    # --- barrier and objects ---
+
+    def check_barrier(self) -> None:
+        for _ in range(3):
+            assert self.hvd.barrier() is None
+
+    def check_broadcast_object(self) -> None:
+        for root in range(self.size):
+            mine = {"rank": self.rank, "text": "ä" * 1000, "nested": [1, (2, 3)]}
+            assert self.hvd.broadcast_object(mine, root)["rank"] == root
+            assert self.hvd.broadcast_object(mine, root, name="object")["nested"] == [1, (2, 3)]
+        assert self.hvd.broadcast_object(None if self.rank else b"", 0) == b""
+
+    def check_broadcast_of_an_object_that_cannot_be_pickled(self) -> None:
+        error = TypeError if self.rank == 0 else self.hvd.HorovodInternalError
+        self.raises(error, lambda: self.hvd.broadcast_object(memoryview(b"x"), 0))
+        assert self.hvd.broadcast_object(self.rank, 0) == 0
+
+    def check_allgather_object(self) -> None:
+        gathered = self.hvd.allgather_object("x" * (1000 * self.rank))
+        assert gathered == ["x" * (1000 * rank) for rank in range(self.size)]
+        assert self.hvd.allgather_object(self.rank, name="number") == list(range(self.size))
+
+    # --- errors ---
+
+    def check_unsupported_dtype(self) -> None:
+        tensor, name = self.unsupported()
+        calls = [
+            lambda: self.hvd.allreduce(tensor),
+            lambda: self.hvd.allreduce_(tensor),
+            lambda: self.hvd.broadcast(tensor, 0),
+            lambda: self.hvd.allgather(tensor),
+        ]
+        for call in calls:
+            self.raises(ValueError, call, name, "float32")
+
+    def check_name_in_flight(self) -> None:
+        if self.size == 1:
+            return  # it is complete at once
+        hvd = self.hvd
+        last = self.rank == self.size - 1
+        handle = None
+        if not last:
+            handle = hvd.allreduce_async(self.make(np.ones(3), "float32"), name="flight", op=hvd.Sum)
+            again = lambda: hvd.allreduce_async(self.make(np.ones(3), "float32"), name="flight")  # noqa: E731
+            self.raises(ValueError, again, "flight")
+        hvd.barrier()
+        if last:
+            handle = hvd.allreduce_async(self.make(np.ones(3), "float32"), name="flight", op=hvd.Sum)
+        self.same(hvd.synchronize(handle), np.full(3, self.size), "the first one goes on")
+
+    def check_mismatches_are_told_on_every_rank(self) -> None:
+        if self.size == 1:
+            return
+        hvd = self.hvd
+        odd = self.rank == self.size - 1
+
+        def shape() -> Any:
+            return hvd.allreduce(self.make(np.ones(4 if odd else 3), "float32"), name="clash.shape")
+
+        def dtype() -> Any:
+            return hvd.allreduce(self.make(np.ones(3), "float64" if odd else "float32"), name="clash.dtype")
+
+        def reduce_op() -> Any:
+            op = hvd.Max if odd else hvd.Min
+            return hvd.allreduce(self.make(np.ones(3), "float32"), name="clash.op", op=op)
+
+        def scale() -> Any:
+            return hvd.allreduce(self.make(np.ones(3), "float32"), name="clash.scale", prescale_factor=1.0 + odd)
+
+        def root() -> Any:
+            return hvd.broadcast(self.make(np.ones(3), "float32"), int(odd), name="clash.root")
+
+        def operation() -> Any:
+            tensor = self.make(np.ones(3), "float32")
+            return hvd.allgather(tensor, name="clash.kind") if odd else hvd.allreduce(tensor, name="clash.kind")
+
+        def columns() -> Any:
+            return hvd.allgather(self.make(np.ones((2, 4 if odd else 3)), "float32"), name="clash.columns")
+
+        clashes = {"shape": shape, "dtype": dtype, "op": reduce_op, "scale": scale, "root": root}
+        for what, call in {**clashes, "kind": operation, "columns": columns}.items():
+            self.raises(hvd.MismatchError, call, f"clash.{what}")
+            total = hvd.allreduce(self.make(np.ones(3), "float32"), op=hvd.Sum)
+            self.same(total, np.full(3, self.size), f"after clash.{what}")
+
+    def check_results_are_equal_on_all_ranks_bit_by_bit(self) -> None:
+        values = np.random.default_rng(self.rank).standard_normal(10007)
+        for dtype in FLOATS:
+            total = self.look(self.hvd.allreduce(self.make(values, dtype), op=self.hvd.Sum))
+            everywhere = self.hvd.allgather_object(total.tobytes())
+            assert all(other == everywhere[0] for other in everywhere), dtype
+
+    # --- life, last because it ends the engine ---
+
+    def check_zz_shutdown_and_init_again(self) -> None:
+        for _ in range(3):
+            self.hvd.shutdown()
+            self.hvd.shutdown()
+            assert not self.hvd.is_initialized()
+            self.raises(ValueError, self.hvd.rank)
+            self.raises(self.hvd.HorovodInternalError, lambda: self.hvd.allreduce(self.make(np.ones(2), "float32")))
+            self.hvd.init()
+            self.hvd.init()
+            assert (self.hvd.rank(), self.hvd.size()) == (self.rank, self.size)
+            total = self.hvd.allreduce(self.make(np.ones(2), "float32"), op=self.hvd.Sum)
+            self.same(total, np.full(2, self.size), "after init")

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ronde.run: a function on several ranks."""
+
+import os
+import sys
+
+import pytest
+
+import ronde
+from ronde import run as public_run
+
+
+class OnlyHere(Exception):
+    """Cannot be unpickled: its constructor wants more than its arguments."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+def test_results_come_by_rank():
+    def work(a, b=0):
+        from ronde.core import engine
+        from ronde.core.objects import allgather_object
+
+        engine.init()
+        return engine.rank(), a + b, allgather_object(engine.rank() ** 2)
+
+    assert ronde.run(work, args=(1,), kwargs={"b": 2}, np=3) == [(rank, 3, [0, 1, 4]) for rank in range(3)]
+
+
+def test_an_exception_comes_back_with_its_traceback():
+    def work():
+        import os
+
+        if os.environ["RONDE_RANK"] == "1":
+            raise KeyError("no such column")
+        return 1
+
+    with pytest.raises(KeyError, match="no such column") as caught:
+        ronde.run(work, np=2)
+    assert "on rank 1" in str(caught.value.__cause__)
+    assert 'raise KeyError("no such column")' in str(caught.value.__cause__) or "in work" in str(caught.value.__cause__)
+
+
+def test_an_exception_that_cannot_be_unpickled_comes_back_as_text():
+    def work():
+        raise OnlyHere(1, 2)
+
+    with pytest.raises(RuntimeError, match="1 and 2"):
+        ronde.run(work, np=1)
+
+
+def test_a_rank_that_ends_without_a_result():
+    def work():
+        import os
+
+        os._exit(7)
+
+    with pytest.raises(RuntimeError, match=r"status 7.*rank\(s\) \[0, 1\]"):
+        ronde.run(work, np=2)
+
+
+def test_no_ranks():
+    with pytest.raises(ValueError, match="np must be 1 or more"):
+        public_run(print, np=0)
+
+
+def test_environment_and_nothing_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    def work():
+        import os
+
+        return os.environ["COLOUR"]
+
+    assert ronde.run(work, np=1, env={"COLOUR": "a b\n'c'"}) == ["a b\n'c'"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_python_m_ronde_is_the_program():
+    import subprocess
+
+    told = subprocess.run(
+        [sys.executable, "-m", "ronde", "--version"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert ronde.__version__ in told.stdout

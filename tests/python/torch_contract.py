@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's adapter under the contract, and what only PyTorch promises: gradients, layouts, staging."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from contract import Contract
+
+import ronde.torch as hvd
+from ronde.torch import placement
+
+
+class TorchContract(Contract):
+    hvd = hvd
+
+    def make(self, values: np.ndarray, dtype: str) -> torch.Tensor:
+        return torch.tensor(np.asarray(values)).to(getattr(torch, dtype))
+
+    def look(self, tensor: torch.Tensor) -> np.ndarray:
+        wide = torch.float64 if tensor.dtype.is_floating_point else torch.int64
+        return tensor.detach().to(wide).numpy()
+
+    def unsupported(self) -> Any:
+        return torch.zeros(2, dtype=torch.complex64), "complex64"
+
+    # --- gradients ---
+
+    def check_gradient_of_allreduce(self) -> None:
+        for op, factor in ((hvd.Sum, self.size), (hvd.Average, 1)):
+            x = torch.full((2, 3), float(self.rank), dtype=torch.float64, requires_grad=True)
+            y = hvd.allreduce(x, op=op, prescale_factor=3.0, postscale_factor=0.5)
+            weight = torch.full((2, 3), self.rank + 1.0, dtype=torch.float64)
+            (y * weight).sum().backward()
+            mean = (self.size + 1) / 2
+            self.same(x.grad, np.full((2, 3), 1.5 * mean * factor), f"gradient of op {op}", 1e-12)
+
+    def check_gradient_of_named_allreduce_and_of_its_gradient(self) -> None:
+        x = torch.full((3,), 2.0, dtype=torch.float64, requires_grad=True)
+        y = hvd.allreduce(x, name="twice", op=hvd.Sum)
+        (first,) = torch.autograd.grad((y**2).sum(), x, create_graph=True)
+        self.same(first, np.full(3, 4.0 * self.size**2), "first", 1e-12)
+        (second,) = torch.autograd.grad(first.sum(), x)
+        self.same(second, np.full(3, 2.0 * self.size**2), "second", 1e-12)
+
+    def check_min_and_max_have_no_gradient(self) -> None:
+        x = torch.ones(2, requires_grad=True)
+        y = hvd.allreduce(x, op=hvd.Max)
+        self.raises(NotImplementedError, lambda: y.sum().backward(), "Max")
+
+    def check_gradient_of_allgather(self) -> None:
+        x = torch.full((self.rank + 1, 2), 1.0, dtype=torch.float64, requires_grad=True)
+        y = hvd.allgather(x)
+        rows = torch.arange(len(y), dtype=torch.float64)[:, None]
+        (y * rows * (self.rank + 1)).sum().backward()
+        before = self.rank * (self.rank + 1) // 2
+        mine = np.arange(before, before + self.rank + 1)[:, None] * np.ones((1, 2))
+        self.same(x.grad, mine * (self.size + 1) / 2, "gradient of allgather", 1e-12)
+
+    def check_gradient_of_broadcast(self) -> None:
+        root = self.size - 1
+        x = torch.ones(3, dtype=torch.float64, requires_grad=True)
+        (hvd.broadcast(x, root) * (self.rank + 1)).sum().backward()
+        expected = (self.size + 1) / 2 if self.rank == root else 0
+        self.same(x.grad, np.full(3, expected), "gradient of broadcast", 1e-12)
+
+    def check_compression(self) -> None:
+        x = torch.full((3,), 1.0 + self.rank)
+        for compression in (hvd.Compression.none, hvd.Compression.fp16, hvd.Compression.bf16):
+            y = hvd.allreduce(x, compression=compression)
+            assert y.dtype == torch.float32
+            self.same(y, np.full(3, (self.size + 1) / 2), f"{compression}")
+
+    # --- layouts ---
+
+    def check_tensors_that_are_not_contiguous(self) -> None:
+        for cut in (
+            lambda: torch.arange(12.0).reshape(3, 4).t(),
+            lambda: torch.arange(24.0).reshape(4, 6)[:, ::2],
+            lambda: torch.arange(2 * 3 * 4 * 5.0).reshape(2, 3, 4, 5).to(memory_format=torch.channels_last),
+        ):
+            values = cut().numpy().copy()
+            for rank_dependent in (cut() + self.rank,):
+                expected = values * self.size + sum(range(self.size))
+                self.same(hvd.allreduce(rank_dependent, op=hvd.Sum), expected, "out of place")
+                strides = rank_dependent.stride()
+                result = hvd.allreduce_(rank_dependent, op=hvd.Sum)
+                assert result is rank_dependent
+                assert result.stride() == strides
+                self.same(result, expected, "in place")
+        whole = torch.zeros(4, 4)
+        whole[:, 1] = self.rank
+        hvd.broadcast_(whole[:, 1], self.size - 1)
+        self.same(whole.sum(0), np.array([0, 4.0 * (self.size - 1), 0, 0]), "a column of a matrix")
+
+    def check_in_place_tells_autograd(self) -> None:
+        x = torch.ones(3, requires_grad=True)
+        y = x * 1
+        loss = (y * y).sum()  # saves y
+        hvd.allreduce_(y, op=hvd.Sum)
+        self.raises(RuntimeError, loss.backward, "modified by an inplace operation")
+
+    def check_sparse_and_meta_tensors(self) -> None:
+        self.raises(ValueError, lambda: hvd.allreduce(torch.eye(3).to_sparse()), "sparse")
+        self.raises(ValueError, lambda: hvd.allreduce(torch.ones(3, device="meta")), "meta")
+
+    def check_the_staged_way_with_cpu_tensors(self) -> None:
+        """Without a GPU: CPU tensors are made to take the way of CUDA tensors."""
+        chosen = placement.is_staged
+        placement.is_staged = lambda device_type: device_type == "cpu"
+        try:
+            x = torch.full((2, 3), float(self.rank + 1))
+            total = self.size * (self.size + 1) / 2
+            self.same(hvd.allreduce(x, op=hvd.Sum), np.full((2, 3), total), "out of place")
+            hvd.allreduce_(x, op=hvd.Sum)
+            self.same(x, np.full((2, 3), total), "in place")
+            rows = hvd.allgather(torch.full((2,), float(self.rank)))
+            self.same(rows, np.repeat(np.arange(self.size), 2), "allgather")
+            self.same(hvd.broadcast_(torch.tensor(self.rank), 0), np.array(0), "broadcast")
+        finally:
+            placement.is_staged = chosen
+
+    def check_a_gathered_tensor_outlives_its_handle(self) -> None:
+        parts = [hvd.allgather(torch.full((1000,), float(step))) for step in range(20)]
+        for step, part in enumerate(parts):
+            self.same(part.clone(), np.full(1000 * self.size, step), f"step {step}")
+            part += 1  # its memory is ordinary memory
+
+    # --- many bytes ---
+
+    def check_bytes_of_some_megabytes(self) -> None:
+        x = torch.arange(3_000_001, dtype=torch.float32) % 1000 + self.rank
+        expected = x.numpy().astype(np.float64) * self.size
+        expected += sum(rank - self.rank for rank in range(self.size))
+        self.same(hvd.allreduce(x, op=hvd.Sum), expected, "12 MB")
+        data = bytes(range(256)) * 20_000
+        assert hvd.broadcast_object(data if self.rank == 0 else None, 0) == data
