@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena: the shared memory of the ranks of one host, as the staged collectives see it. Each rank owns `slots` buffers of
-// `slot_bytes`, and three progress words, each in a cache line of its own:
+// Arena: the shared memory of the ranks of one host, as the staged collectives see it. Each rank owns `slots` buffers
+// of `slot_bytes`, and three progress words, each in a cache line of its own:
 //
 //   packed   this rank's slot holds its part of that block
 //   reduced  this rank's share of that block is summed and can be read
 //   done     this rank has read everything that it needs of that block
 //
-// A word holds a Mark: (batch number, block of the batch), which only grows, because every rank runs the batches that concern
-// it in the one published order. A peer waits for `word >= mark`. Block b of any batch uses slot b % slots; a slot is
-// written again when all readers of its last use have `done` that mark. So slots belong to ranks, not to process sets.
+// A word holds a Mark: (batch number, block of the batch), which only grows, because every rank runs the batches that
+// concern it in the one published order. A peer waits for `word >= mark`. Block b of any batch uses slot b % slots; a
+// slot is written again when all readers of its last use have `done` that mark. So slots belong to ranks, not to
+// process sets.
 //
 // Words are stored with seq_cst: the sleeping word of a peer is read after them (control/board.h).
 #pragma once
@@ -25,7 +26,9 @@ namespace ronde::transport {
 
 using Mark = uint64_t;
 constexpr int kBlockBits = 26;
-constexpr Mark mark_of(uint64_t batch, uint64_t block) { return (batch << kBlockBits) | (block + 1); }
+constexpr Mark mark_of(uint64_t batch, uint64_t block) {
+  return (batch << kBlockBits) | (block + 1);
+}
 constexpr uint64_t kMaxBlocks = (uint64_t{1} << kBlockBits) - 2;
 
 struct alignas(64) ProgressWord {

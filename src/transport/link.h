@@ -3,9 +3,8 @@
 //
 // What is posted is a frame: a tag and a payload. The receiver posts what it expects next, tag and length; a frame that
 // does not fit is an error of the protocol and closes the link. Frames go out and come in in the order posted.
-// Nothing blocks. advance() does all I/O that is possible now. Memory that was posted stays valid until the counter passed it
-// or the link is closed.
-// Thread: the one that drives the engine.
+// Nothing blocks. advance() does all I/O that is possible now. Memory that was posted stays valid until the counter
+// passed it or the link is closed. Thread: the one that drives the engine.
 #pragma once
 
 #include <cstddef>

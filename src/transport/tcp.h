@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP links. A frame on the wire: u32 epoch, u32 step, u64 batch, u64 length, then the payload. Links are opened at first
-// use: the lower rank connects, the higher accepts; both queue what is posted meanwhile. Data links have no time-out of their own: a
-// stopped peer is not a dead one; the engine closes them when the control side knows.
+// TCP links. A frame on the wire: u32 epoch, u32 step, u64 batch, u64 length, then the payload. Links are opened at
+// first use: the lower rank connects, the higher accepts; both queue what is posted meanwhile. Data links have no
+// time-out of their own: a stopped peer is not a dead one; the engine closes them when the control side knows.
 #pragma once
 
 #include <functional>
@@ -15,6 +15,9 @@
 #include "transport/link.h"
 
 namespace ronde::transport {
+
+// Streams to one peer are numbered from 0; a peer that asks for more is refused.
+constexpr int kMaxStreams = 64;
 
 class TcpLinkTable final : public LinkTable {
  public:
@@ -37,6 +40,8 @@ class TcpLinkTable final : public LinkTable {
   // Closes every link, present and future.
   void close_all(const Status& reason);
   uint64_t bytes_sent() const;
+  // When an attempt to connect must be looked at, if no event comes before; kNever if there is none.
+  Time next_deadline() const;
 
  private:
   struct State;
