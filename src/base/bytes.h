@@ -34,7 +34,8 @@ class Writer {
     put<uint32_t>(static_cast<uint32_t>(text.size()));
     return put_bytes(std::as_bytes(std::span(text.data(), text.size())));
   }
-  Writer& put_bytes(ByteSpan bytes) {
+  // Not inlined: g++ 12 would warn of an overflow that cannot be.
+  [[gnu::noinline]] Writer& put_bytes(ByteSpan bytes) {
     out_.insert(out_.end(), bytes.begin(), bytes.end());
     return *this;
   }

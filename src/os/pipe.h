@@ -36,8 +36,8 @@ struct PipeRead {
   bool ended = false;  // no writer is left, or the pipe is broken
 };
 PipeRead read_pipe(const Fd& fd, std::span<char> into);
-// Waits as long as it takes. For descriptors that were given to this process: their file may be shared, so it cannot be made
-// non-blocking. The caller has SIGPIPE blocked or ignored.
+// Waits as long as it takes. For descriptors that were given to this process: their file may be shared, so it cannot be
+// made non-blocking. The caller has SIGPIPE blocked or ignored.
 Status write_blocking(int fd, std::string_view bytes);
 
 bool is_terminal(int fd);

@@ -156,12 +156,6 @@ uint64_t raise_descriptor_limit() {
   return before;
 }
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
 std::string own_program() {
   std::array<char, PATH_MAX> path{};
   const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size());
@@ -170,6 +164,10 @@ std::string own_program() {
 
 pid_t own_group() {
   return ::getpgrp();
+}
+
+pid_t own_pid() {
+  return ::getpid();
 }
 
 std::string random_name() {

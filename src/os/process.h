@@ -25,14 +25,14 @@ struct Program {
   std::string path;                      // what is executed; found already
   std::vector<std::string> arguments;    // with argv[0]
   std::vector<std::string> environment;  // "K=V", byte for byte
-  int stdin_fd = 0;  // this one and the next two: in their place already, or above 2
+  int stdin_fd = 0;                      // this one and the next two: in their place already, or above 2
   int stdout_fd = 1;
   int stderr_fd = 2;
   std::vector<int> inherited;  // further close-on-exec descriptors that the program gets under the same numbers
   bool own_session = true;
-  pid_t group = -1;             // without a session of its own: the process group to join; 0: a new one, -1: the parent's
-  bool die_with_parent = true;  // SIGKILL when the thread that started it ends
-  sigset_t mask{};              // of blocked signals
+  pid_t group = -1;  // without a session of its own: the process group to join; 0: a new one, -1: the parent's
+  bool die_with_parent = true;    // SIGKILL when the thread that started it ends
+  sigset_t mask{};                // of blocked signals
   uint64_t descriptor_limit = 0;  // soft limit; 0: the parent's
 };
 
@@ -41,9 +41,9 @@ struct Child {
   Fd pidfd;  // readable once it has ended
 };
 
-// Forks and executes. An error after the fork is written to `errors` as two ints (tag, errno) in one write, and the child
-// ends with status 127. A file without an interpreter line is run by /bin/sh, as a shell would.
-// Thread: any; in the child only async-signal-safe functions run.
+// Forks and executes. An error after the fork is written to `errors` as two ints (tag, errno) in one write, and the
+// child ends with status 127. A file without an interpreter line is run by /bin/sh, as a shell would. Thread: any; in
+// the child only async-signal-safe functions run.
 Result<Child> spawn(const Program& program, const Fd& errors, int tag);
 struct SpawnError {
   int tag = 0;
@@ -67,9 +67,9 @@ Status become_subreaper();
 // As many descriptors as the system lets this process have. Gives the soft limit that was in force before.
 uint64_t raise_descriptor_limit();
 
-std::string host_name();
 std::string own_program();
 pid_t own_group();
+pid_t own_pid();
 // From the system's generator, as 32 hexadecimal digits.
 std::string random_name();
 

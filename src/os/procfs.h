@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's processes as /proc shows them, and ending those that belong to a job. Every step may race with processes that come
-// and go: what is signalled is named by a pidfd and looked at again before.
+// The machine's processes as /proc shows them, and ending those that belong to a job. Every step may race with
+// processes that come and go: what is signalled is named by a pidfd and looked at again before.
 #pragma once
 
 #include <sys/types.h>

@@ -37,11 +37,11 @@ Result<Signals> Signals::watch(std::span<const int> watched, std::span<const int
   return Signals(std::move(fd), original);
 }
 
-std::optional<int> Signals::take() {
+std::optional<ArrivedSignal> Signals::take() {
   signalfd_siginfo info;
   for (;;) {
     const ssize_t got = ::read(fd_.get(), &info, sizeof info);
-    if (got == sizeof info) return static_cast<int>(info.ssi_signo);
+    if (got == sizeof info) return ArrivedSignal{static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
     if (got < 0 && errno == EINTR) continue;
     return std::nullopt;
   }

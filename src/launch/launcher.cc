@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/launcher.h"
+
+#include <array>
+#include <csignal>
+#include <memory>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "launch/agent_process.h"
+#include "launch/job_output.h"
+#include "launch/mailbox.h"
+#include "launch/policy.h"
+#include "launch/program_search.h"
+#include "member/store.h"
+#include "os/cores.h"
+#include "os/event_set.h"
+#include "os/host.h"
+#include "os/pipe.h"
+#include "os/private_folder.h"
+#include "os/process.h"
+#include "os/signals.h"
+#include "os/socket.h"
+
+namespace ronde::launch {
+namespace {
+
+// An agent that has closed its channel but does not end gets so long.
+constexpr Duration kAgentPatience = std::chrono::seconds(2);
+// After an interrupt nobody waits longer for output that a blocked reader does not take.
+constexpr Duration kDrainPatience = std::chrono::seconds(1);
+
+struct NoSource final : os::EventSet::Source {
+  void on_ready(bool, bool) override {}
+};
+
+// Everything that the launcher holds while a job runs, in the order of its making.
+struct Job {
+  os::Signals signals;
+  os::EventSet events;
+  std::string id;
+  StartOrder order;
+  StartPlan plan;
+  std::unique_ptr<AgentProcess> agent;
+  std::unique_ptr<JobOutput> output;
+  std::unique_ptr<Mailbox> mailbox;
+  std::unique_ptr<member::StoreServer> store;
+};
+
+class Launcher {
+ public:
+  Launcher(Job job, Duration grace)
+      : job_(std::move(job)), policy_({.hosts = job_.plan.hosts_by_rank, .grace = grace}) {}
+  int run();
+
+ private:
+  Status watch();
+  bool over() const;
+  Time next_deadline() const;
+  void take_signals();
+  void take_reports();
+  void take(const RankStarted& report);
+  void take(const RankEnded& report);
+  void take(const RankOutput& report);
+  void take(const RankClosed& report);
+  void take(const AgentSays& report);
+  void take(const AgentDone& report);
+  void take_agent_exit();
+  void take_output_progress();
+  void apply(const Event& event);
+  void conclude();
+  bool in_range(int rank) const { return rank >= 0 && rank < static_cast<int>(job_.plan.hosts_by_rank.size()); }
+
+  Job job_;
+  Policy policy_;
+  NoSource no_source_;
+  Time now_{};
+  std::set<int> rank_pids_;
+  int key_signal_ = 0;  // came from the terminal, which has sent it to the rank as well
+  bool interrupted_ = false;
+  bool agent_done_ = false;  // in order
+  bool agent_gone_ = false;  // reaped, and what it left is swept
+  Time agent_by_ = kNever;
+  bool concluded_ = false;
+  Time drain_by_ = kNever;
+  bool idle_ = true;
+  int status_ = 0;
+  std::string fatal_;
+};
+
+int Launcher::run() {
+  if (const Status status = watch(); !status.ok()) {
+    complain(status.message());
+    return 1;
+  }
+  for (const auto& notice : job_.plan.notices) job_.output->say(notice);
+  job_.agent->channel().send(encode(Order(job_.order)));
+  while (!over()) {
+    const int fd = job_.events.fd();
+    os::sleep_until_readable({&fd, 1}, next_deadline());
+    job_.events.collect();
+    now_ = SteadyClock().now();
+    take_signals();
+    for (const Event& event : job_.mailbox->take()) apply(event);
+    take_reports();
+    take_agent_exit();
+    apply(Tick{});
+    job_.output->tick(now_);
+    if (agent_gone_ && !concluded_) conclude();
+    take_output_progress();
+  }
+  return status_;
+}
+
+Status Launcher::watch() {
+  const int fds[] = {job_.signals.fd(), job_.agent->channel().fd(), job_.agent->pidfd(), job_.mailbox->fd(),
+                     job_.output->fd()};
+  for (const int fd : fds) RONDE_TRY(job_.events.add(fd, &no_source_));
+  return {};
+}
+
+bool Launcher::over() const {
+  return concluded_ && (idle_ || drain_by_ <= now_);
+}
+
+Time Launcher::next_deadline() const {
+  return std::min({policy_.next_deadline(), job_.output->next_deadline(), agent_by_, drain_by_});
+}
+
+void Launcher::take_signals() {
+  while (const auto signal = job_.signals.take()) {
+    if (signal->number == SIGCHLD) {
+      os::reap_strangers({job_.agent->pid()});
+    } else if (concluded_) {
+      drain_by_ = interrupted_ ? now_ : now_ + kDrainPatience;
+      interrupted_ = true;
+    } else if (signal->from_kernel && job_.order.group >= 0) {
+      key_signal_ = signal->number;
+    } else {
+      interrupted_ = true;
+      apply(Interrupted{signal->number});
+    }
+  }
+}
+
+void Launcher::take_reports() {
+  const bool alive = job_.agent->channel().receive();
+  while (const auto frame = job_.agent->channel().next()) {
+    const auto report = decode_report(*frame);
+    if (!report.ok()) {
+      job_.output->say(cat("ronde: ", report.status().message()));
+      job_.agent->kill();
+      break;
+    }
+    std::visit([&](const auto& one) { take(one); }, *report);
+  }
+  job_.agent->channel().flush();
+  if (!alive && agent_by_ == kNever && !agent_gone_) agent_by_ = now_ + kAgentPatience;
+}
+
+void Launcher::take(const RankStarted& report) {
+  if (!in_range(report.rank)) return;
+  rank_pids_.insert(report.pid);
+  apply(Started{report.rank, report.pid});
+}
+
+void Launcher::take(const RankEnded& report) {
+  if (!in_range(report.rank)) return;
+  // The rank's own words may have come on the other way meanwhile.
+  for (const Event& event : job_.mailbox->take()) apply(event);
+  const bool by_key = report.ending.kind == Ending::Kind::Killed && report.ending.code == key_signal_;
+  if (by_key) apply(Interrupted{key_signal_});
+  apply(Ended{report.rank, report.ending});
+}
+
+void Launcher::take(const RankOutput& report) {
+  if (in_range(report.rank)) job_.output->write(report.rank, report.stream == 2 ? 2 : 1, report.bytes, now_);
+}
+
+void Launcher::take(const RankClosed& report) {
+  if (in_range(report.rank)) job_.output->close(report.rank, report.stream == 2 ? 2 : 1);
+}
+
+void Launcher::take(const AgentSays& report) {
+  if (report.fatal) {
+    fatal_ = report.text;
+  } else {
+    job_.output->say(cat("ronde: ", report.text));
+  }
+}
+
+void Launcher::take(const AgentDone&) {
+  agent_done_ = true;
+}
+
+void Launcher::take_agent_exit() {
+  if (agent_gone_) return;
+  if (agent_by_ <= now_) {
+    agent_by_ = kNever;
+    job_.agent->kill();
+  }
+  const auto& exit = job_.agent->exit();
+  if (!exit) return;
+  take_reports();  // what it said last
+  agent_gone_ = true;
+  agent_by_ = kNever;
+  if (agent_done_) return;
+  const Ending ending{exit->by_signal ? Ending::Kind::Killed : Ending::Kind::Exited, exit->code, false};
+  apply(AgentLost{job_.agent->pid(), ending});
+  sweep_job(job_.id, rank_pids_, job_.signals);
+  os::remove_folder(job_.order.run_dir);
+}
+
+void Launcher::take_output_progress() {
+  const auto progress = job_.output->take_progress();
+  idle_ = progress.idle;
+  if (progress.credit > 0) job_.agent->channel().send(encode(Order(Credit{progress.credit})));
+  if (progress.stdout_closed && !interrupted_ && !concluded_) {
+    interrupted_ = true;
+    apply(Interrupted{SIGPIPE});
+  }
+}
+
+void Launcher::apply(const Event& event) {
+  for (const Action& action : policy_.step(event, now_)) {
+    if (action.cause) {
+      job_.store->publish(*action.cause);
+    } else {
+      job_.agent->channel().send(encode(Order(SignalOrder{action.signal})));
+    }
+  }
+}
+
+// The last words: what the failing rank said last, then who failed and how.
+void Launcher::conclude() {
+  concluded_ = true;
+  if (interrupted_) drain_by_ = now_ + kDrainPatience;
+  const Verdict verdict = policy_.verdict();
+  status_ = fatal_.empty() ? verdict.status : 1;
+  if (verdict.blamed >= 0) job_.output->repeat_last_lines(verdict.blamed);
+  if (!fatal_.empty()) {
+    job_.output->say(cat("ronde: ", fatal_));
+  } else if (!verdict.line.empty()) {
+    job_.output->say(cat("ronde: ", verdict.line));
+  }
+}
+
+Result<int> free_port() {
+  RONDE_ASSIGN(const auto listener, os::listen_tcp({"127.0.0.1", 0}));
+  return static_cast<int>(listener.bound.port);
+}
+
+Result<std::unique_ptr<member::StoreServer>> start_store(const member::Key& key, int size, Mailbox* mailbox) {
+  member::StoreServer::Callbacks callbacks;
+  callbacks.on_failure = [mailbox](int32_t rank, std::string text) { mailbox->put(Told{rank, std::move(text)}); };
+  callbacks.on_leave = [mailbox](int32_t rank) { mailbox->put(LeftJob{rank}); };
+  return member::StoreServer::start({.listen = {"127.0.0.1", 0}, .key = key, .size = size}, std::move(callbacks));
+}
+
+Result<os::Signals> watch_signals() {
+  constexpr std::array kWatched = {SIGCHLD, SIGINT, SIGTERM, SIGHUP};
+  constexpr std::array kDiscarded = {SIGPIPE};
+  return os::Signals::watch(kWatched, kDiscarded);
+}
+
+// How the only rank keeps the terminal: it writes where the launcher would, and if that is a terminal, it stays in the
+// session and the process group in front of it.
+void keep_terminal(StartOrder& order) {
+  order.inherit_output = true;
+  if (os::is_terminal(0) || os::is_terminal(1)) order.group = os::own_group();
+}
+
+// The agent is started before the first thread of this process.
+Result<Job> start_job(const RunOptions& options, const Environment& env, const std::string& program) {
+  RONDE_ASSIGN(auto signals, watch_signals());
+  RONDE_TRY(os::become_subreaper());
+  RONDE_ASSIGN(auto events, os::EventSet::create());
+  RONDE_ASSIGN(auto bell, os::Doorbell::create());
+  Job job{.signals = std::move(signals),
+          .events = std::move(events),
+          .id = os::random_name(),
+          .order = {},
+          .plan = {},
+          .agent = {},
+          .output = {},
+          .mailbox = std::make_unique<Mailbox>(std::move(bell)),
+          .store = {}};
+  RONDE_ASSIGN(auto streams, JobOutput::open(options));
+  job.order.command = options.command;
+  job.order.program = program;
+  job.order.job = job.id;
+  job.order.run_dir = cat(os::private_folder_base(), "/ronde-", job.id);
+  job.order.key = member::random_key();
+  if (options.np == 1 && options.output_dir.empty()) keep_terminal(job.order);
+  RONDE_ASSIGN(job.agent, AgentProcess::start(job.order, env, job.signals.original_mask()));
+  RONDE_ASSIGN(job.output, JobOutput::start(std::move(streams)));
+  RONDE_ASSIGN(job.store, start_store(job.order.key, options.np, job.mailbox.get()));
+  RONDE_ASSIGN(const int port, free_port());
+  const JobFacts facts{.job = job.id,
+                       .store = job.store->address().to_string(),
+                       .run_dir = job.order.run_dir,
+                       .program = os::own_program(),
+                       .master_addr = "127.0.0.1",
+                       .master_port = port};
+  const std::vector<HostSlots> hosts = {{os::host_name(), options.np, os::usable_cores()}};
+  RONDE_ASSIGN(job.plan, make_plan(options, hosts, env, facts));
+  job.order.host = job.plan.hosts[0];
+  return job;
+}
+
+}  // namespace
+
+int run_job(const RunOptions& options, const Environment& env) {
+  const char* path = find_variable(with_additions(env, options.env), "PATH");
+  const auto program = find_program(options.command[0], path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
+  if (const auto* missing = std::get_if<NoProgram>(&program)) {
+    complain(missing->message);
+    return missing->status;
+  }
+  auto job = start_job(options, env, std::get<FoundProgram>(program).path);
+  if (!job.ok()) {
+    complain(job.status().message());
+    return 1;
+  }
+  return Launcher(std::move(job).value(), options.grace).run();
+}
+
+void complain(std::string_view text) {
+  const Status ignored = os::write_blocking(2, cat("ronde: ", text, "\n"));
+}
+
+}  // namespace ronde::launch

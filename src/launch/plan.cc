@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ronde::launch {
+namespace {
+
+bool is_variable(std::string_view entry, std::string_view name) {
+  return entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=';
+}
+
+// How the hosts are filled: ranks per host.
+Result<std::vector<int>> place(int np, const std::vector<HostSlots>& hosts) {
+  const int slots =
+      std::accumulate(hosts.begin(), hosts.end(), 0, [](int sum, const auto& host) { return sum + host.slots; });
+  if (np > slots) return Status(Code::InvalidArgument, cat("-np ", np, ": the hosts have only ", slots, " slots"));
+  std::vector<int> counts;
+  for (const auto& host : hosts) {
+    counts.push_back(std::min(host.slots, np));
+    np -= counts.back();
+  }
+  return counts;
+}
+
+Additions rank_additions(const RankPlan& rank, int size) {
+  const std::string number = cat(rank.rank), all = cat(size), local = cat(rank.local_rank),
+                    locals = cat(rank.local_size);
+  return {{"RONDE_RANK", number}, {"RONDE_SIZE", all}, {"RONDE_LOCAL_RANK", local}, {"RONDE_LOCAL_SIZE", locals},
+          {"RANK", number},       {"WORLD_SIZE", all}, {"LOCAL_RANK", local},       {"LOCAL_WORLD_SIZE", locals}};
+}
+
+Environment job_environment(const Environment& base, const JobFacts& facts) {
+  const Additions additions = {{"RONDE_STORE", facts.store},
+                               {"RONDE_KEY_FILE", cat(facts.run_dir, "/key")},
+                               {"RONDE_JOB", facts.job},
+                               {"RONDE_RUN_DIR", facts.run_dir},
+                               {"RONDE_BIN", facts.program},
+                               {"MASTER_ADDR", facts.master_addr},
+                               {"MASTER_PORT", cat(facts.master_port)}};
+  Environment env = with_additions(base, additions);
+  if (find_variable(env, "PYTHONUNBUFFERED") == nullptr) set_variable(env, "PYTHONUNBUFFERED", "1");
+  return env;
+}
+
+// One thread per core and not one per core and rank, which would be slower than either alone.
+std::string share_cores(Environment& env, const HostSlots& host, int ranks, const Additions& given) {
+  const auto is_threads = [](const auto& entry) { return entry.first == "OMP_NUM_THREADS"; };
+  if (find_variable(env, "OMP_NUM_THREADS") != nullptr || std::any_of(given.begin(), given.end(), is_threads))
+    return "";
+  const int threads = std::max(1, host.cores / ranks);
+  set_variable(env, "OMP_NUM_THREADS", cat(threads));
+  return cat("OMP_NUM_THREADS=", threads, " for each rank (", host.cores, host.cores == 1 ? " core, " : " cores, ",
+             ranks, ranks == 1 ? " rank" : " ranks", "); set it to override");
+}
+
+// Ranks of other hosts with the same local rank, in host order.
+void set_cross(StartPlan& plan) {
+  for (auto& host : plan.hosts) {
+    for (auto& rank : host.ranks) {
+      const auto has_it = [&](const HostPlan& other) { return static_cast<int>(other.ranks.size()) > rank.local_rank; };
+      const auto here = plan.hosts.begin() + (&host - plan.hosts.data());
+      rank.cross_size = static_cast<int>(std::count_if(plan.hosts.begin(), plan.hosts.end(), has_it));
+      rank.cross_rank = static_cast<int>(std::count_if(plan.hosts.begin(), here, has_it));
+    }
+  }
+}
+
+}  // namespace
+
+Result<StartPlan> make_plan(const RunOptions& options, const std::vector<HostSlots>& hosts, const Environment& base,
+                            const JobFacts& facts) {
+  RONDE_ASSIGN(const auto counts, place(options.np, hosts));
+  StartPlan plan;
+  int next = 0;
+  for (size_t h = 0; h < hosts.size(); ++h) {
+    if (counts[h] == 0) continue;
+    HostPlan host{.name = hosts[h].name, .env = job_environment(base, facts), .ranks = {}};
+    const std::string notice = share_cores(host.env, hosts[h], counts[h], options.env);
+    if (!notice.empty() && std::find(plan.notices.begin(), plan.notices.end(), notice) == plan.notices.end()) {
+      plan.notices.push_back(notice);
+    }
+    for (int local = 0; local < counts[h]; ++local) {
+      RankPlan rank{.rank = next++, .local_rank = local, .local_size = counts[h], .env = {}};
+      rank.env = rank_additions(rank, options.np);
+      rank.env.insert(rank.env.end(), options.env.begin(), options.env.end());
+      host.ranks.push_back(std::move(rank));
+      plan.hosts_by_rank.push_back(host.name);
+    }
+    plan.hosts.push_back(std::move(host));
+  }
+  set_cross(plan);
+  return plan;
+}
+
+const char* find_variable(const Environment& env, std::string_view name) {
+  const auto found = std::find_if(env.begin(), env.end(), [&](const auto& entry) { return is_variable(entry, name); });
+  return found == env.end() ? nullptr : found->c_str() + name.size() + 1;
+}
+
+void set_variable(Environment& env, std::string_view name, std::string_view value) {
+  unset_variable(env, name);
+  env.push_back(cat(name, "=", value));
+}
+
+void unset_variable(Environment& env, std::string_view name) {
+  std::erase_if(env, [&](const auto& entry) { return is_variable(entry, name); });
+}
+
+Environment with_additions(Environment env, const Additions& additions) {
+  for (const auto& [name, value] : additions) set_variable(env, name, value);
+  return env;
+}
+
+std::string job_marker(std::string_view job) {
+  return cat("RONDE_JOB=", job);
+}
+
+}  // namespace ronde::launch
