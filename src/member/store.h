@@ -7,7 +7,7 @@
 // `size` ranks have arrived. A rank that does not arrive by the deadline is named to those that did. A rank of the
 // wrong size, a rank outside 0 ... size-1, and a second process with a rank that is taken get an error, and so does
 // everybody who waits for them. All connections begin with a hello; frames are [u32 length][u8 kind][...], at most
-// kMaxBlobBytes + 64.
+// kMaxBlobBytes + kFrameOverhead (member/store_wire.h has each).
 #pragma once
 
 #include <chrono>
@@ -27,6 +27,7 @@
 namespace ronde::member {
 
 constexpr size_t kMaxBlobBytes = 64 * 1024;
+constexpr size_t kFrameOverhead = 512;
 
 // Why the epoch is over, as far as it is known: "rank 3 (host a, pid 17) was killed by signal 9".
 struct Cause {
@@ -66,8 +67,10 @@ class StoreServer {
 // Thread: one at a time.
 class StoreClient {
  public:
+  // Tries again until the deadline while nobody listens there yet. `who` ("host a, pid 17") is what the store calls
+  // this process in its messages, beside rank and address.
   static Result<std::unique_ptr<StoreClient>> connect(std::span<const os::Address> addresses, const Key& key,
-                                                      int32_t rank, Time deadline);
+                                                      int32_t rank, Time deadline, std::string who = {});
   ~StoreClient();
 
   struct Opened {
@@ -81,7 +84,8 @@ class StoreClient {
 
   // Readable when there is news. Edge- and level-triggered sets both work: take_news reads until EAGAIN.
   int fd() const;
-  // A cause that arrived; nothing if there is none. An error: the store is gone.
+  // A cause of the open epoch that arrived, or before an epoch is open the one that the store has; nothing if there is
+  // none. An error: the store is gone.
   Result<std::optional<Cause>> take_news();
   // One frame each, written without waiting for an answer.
   Status tell_failure(std::string_view text);
