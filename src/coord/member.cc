@@ -176,14 +176,14 @@ Status Member::State::take(const BatchDecision& item, std::vector<Event>& out) {
   last_batch = item.number;
   Set& set = sets.at(item.set);
   if (!set.has(options.rank)) return {};
-  BatchReady ready{head_of(item, set), {}};
+  auto& ready = std::get<BatchReady>(out.emplace_back(std::in_place_type<BatchReady>));
+  ready.batch = head_of(item, set);
   ready.batch.tensors.reserve(item.entries.size());
   ready.tickets.reserve(item.entries.size());
   for (const BatchEntry& entry : item.entries) {
     ready.batch.tensors.push_back(tensor_of(entry));
     ready.tickets.push_back(land(set, entry.key).ticket);
   }
-  out.push_back(std::move(ready));
   return {};
 }
 
