@@ -34,7 +34,7 @@ add_compile_options(
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
   # At -O3 g++ 12 sees overlaps, overflows and unset members in std::string, std::vector and std::variant that are not
   # there. The builds for tests keep these warnings, and the sanitizers.
-  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Wno-restrict;-Wno-stringop-overflow;-Wno-maybe-uninitialized>)
+  "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-Wno-restrict;-Wno-stringop-overflow;-Wno-maybe-uninitialized>")
 if(RONDE_SANITIZE)
   add_compile_options(-fsanitize=${RONDE_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${RONDE_SANITIZE})
