@@ -74,7 +74,10 @@ Unit& Ledger::open(Rank first, std::span<const Entry> call, Time now) {
 void Ledger::join(Unit& unit, Rank rank, std::span<const Entry> call) {
   unit.reported.add(rank);
   for (size_t i = 0; i < call.size(); ++i) {
-    if (call[i].first_dim >= 0) unit.entries[i].first_dims[index_of(rank)] = call[i].first_dim;
+    // A call of another signature, with which the unit is about to fail, may have a first dimension where the unit has
+    // none.
+    auto& first_dims = unit.entries[i].first_dims;
+    if (call[i].first_dim >= 0 && !first_dims.empty()) first_dims[index_of(rank)] = call[i].first_dim;
   }
 }
 
