@@ -132,6 +132,7 @@ Result<OwnedOutput> Engine::take_output(Ticket ticket) {
 }
 
 void Engine::leave(Time deadline) {
+  if (leave_begun_.exchange(true)) return;
   const auto handle = handles_.create([](Handle& h) { h.what = "shutdown"; });
   QueuedSubmission queued;
   queued.tickets = {handle->ticket};

@@ -99,6 +99,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool check_deadlines(Time now);
   Time next_deadline() const;
   void complete(Ticket ticket, const Status& status);
+  void give_up(Ticket ticket, const Status& cause);
 
   // --- drive.cc ---
   void loop();
@@ -138,6 +139,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Time serve_until_{};
 
   std::atomic<bool> stop_{false};
+  std::atomic<bool> leave_begun_{false};
   std::atomic<bool> abandon_{false};  // a leave gave up waiting: fail what is in flight
   std::atomic<uint32_t> loop_parked_{0};
   std::atomic<Time> loop_sleeps_until_{Time{}};

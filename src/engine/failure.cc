@@ -62,10 +62,7 @@ void Engine::fail(const Status& cause) {
   std::vector<Ticket> tickets = batches_.clear();
   const std::vector<Ticket> undecided = control_.member().fail_all();
   tickets.insert(tickets.end(), undecided.begin(), undecided.end());
-  for (const Ticket ticket : tickets) {
-    const auto handle = handles_.find(ticket);
-    complete(ticket, handle ? cause.with_context(handle->what) : cause);
-  }
+  for (const Ticket ticket : tickets) give_up(ticket, cause);
 }
 
 bool Engine::check_deadlines(Time now) {

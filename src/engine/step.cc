@@ -67,7 +67,7 @@ void Engine::take(QueuedSubmission submission) {
     refused = control_.member().submit(submission.requests, submission.tickets, submission.more);
   }
   if (refused.ok()) return;
-  for (const Ticket ticket : submission.tickets) complete(ticket, refused);
+  for (const Ticket ticket : submission.tickets) give_up(ticket, refused);
 }
 
 bool Engine::pump_control(Time now) {
@@ -125,6 +125,12 @@ void Engine::complete(Ticket ticket, const Status& status) {
   submissions_.release_name(handle->set, handle->name);
   handles_.complete(*handle, status);
   ++counted_.tensors;
+}
+
+// Ends an operation for a reason that is not its own.
+void Engine::give_up(Ticket ticket, const Status& cause) {
+  const auto handle = handles_.find(ticket);
+  complete(ticket, handle ? cause.with_context(handle->what) : cause);
 }
 
 // The leave is over when the order has it, what was decided before it has run, and the others were told.

@@ -85,9 +85,15 @@ class VirtualCluster {
     for (std::thread& thread : threads) thread.join();
   }
 
+  // Returns when every engine is gone, also a rank 0 that serves on: clocks and sleepers are ours.
   void leave_all() {
     run([](Rank, Engine& e) { e.leave(e.clock().now() + std::chrono::seconds(10)); });
+    const std::weak_ptr<Engine> server = engines_[0];
     engines_.clear();
+    while (!server.expired()) {
+      if (options_.time != nullptr) options_.time->advance(std::chrono::seconds(1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
   // All ranks arrive again.
