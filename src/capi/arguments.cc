@@ -22,6 +22,9 @@ Status check_ranges(const ronde_tensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::kMaxDims)) {
     return wrong(tensor, cat(tensor.ndim, " dimensions; at most ", Shape::kMaxDims, " are supported"));
   }
+  if (tensor.op == RONDE_ALLGATHER && tensor.ndim == 0) {
+    return wrong(tensor, "a scalar has no first dimension to gather along; reshape it to [1]");
+  }
   if (tensor.op == RONDE_ALLREDUCE && (tensor.reduce_op < 0 || tensor.reduce_op > static_cast<int>(kLastReduceOp) ||
                                        !is_reduce_op(static_cast<uint8_t>(tensor.reduce_op)))) {
     return wrong(tensor, cat("there is no reduce op ", tensor.reduce_op));
