@@ -343,8 +343,10 @@ class InManualTime : public testing::Test {
     settings.spin = Spin::Off;
     return {.size = size, .settings = settings, .time = &time_, .no_memory = ""};
   }
-  ManualTime time_;
+  static ManualTime time_;
 };
+
+ManualTime InManualTime::time_;
 
 TEST_F(InManualTime, an_operation_that_a_rank_never_joins_ends_at_its_deadline_and_names_the_rank) {
   VirtualCluster cluster(options(3));

@@ -17,7 +17,7 @@
 
 namespace ronde::engine {
 
-// Time that a test moves: advance() wakes every engine that sleeps.
+// Time that a test moves: advance() wakes every engine that sleeps. Must outlive every engine, so make it static.
 class ManualTime {
  public:
   const Clock* clock() const { return &clock_; }
@@ -108,8 +108,8 @@ class VirtualCluster {
 
  private:
   Parts bootstrap_rank(Rank rank) {
-    const TimeSource time = options_.time != nullptr ? TimeSource{options_.time->clock(), options_.time->new_sleeper()}
-                                                     : TimeSource{&steady_clock_, &system_sleeper_};
+    const TimeSource time =
+        options_.time != nullptr ? TimeSource{options_.time->clock(), options_.time->new_sleeper()} : real_time();
     Result<Parts> parts = bootstrap({.identity = {.rank = rank,
                                                   .size = size(),
                                                   .local_rank = rank,
@@ -144,11 +144,16 @@ class VirtualCluster {
     return memory;
   }
 
+  // Outlives every engine: a rank 0 that serves on has no owner but its own thread.
+  static TimeSource real_time() {
+    static const SteadyClock clock;
+    static os::SystemSleeper sleeper;
+    return {&clock, &sleeper};
+  }
+
   Options options_;
   member::Key key_;
   std::string key_path_;
-  SteadyClock steady_clock_;
-  os::SystemSleeper system_sleeper_;
   std::unique_ptr<member::StoreServer> store_;
   std::mutex mutex_;  // guards memories_
   std::map<uint32_t, std::shared_ptr<member::HostMemory>> memories_;
