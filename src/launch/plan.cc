@@ -113,6 +113,15 @@ Environment with_additions(Environment env, const Additions& additions) {
   return env;
 }
 
+Additions name_values(const Environment& env) {
+  Additions out;
+  for (const auto& entry : env) {
+    const auto equals = entry.find('=');
+    if (equals != entry.npos) out.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return out;
+}
+
 std::string job_marker(std::string_view job) {
   return cat("RONDE_JOB=", job);
 }

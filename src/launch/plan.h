@@ -63,6 +63,8 @@ void set_variable(Environment& env, std::string_view name, std::string_view valu
 void unset_variable(Environment& env, std::string_view name);
 // The environment of a rank.
 Environment with_additions(Environment env, const Additions& additions);
+// Name and value of each; entries without "=" are left out.
+Additions name_values(const Environment& env);
 // RONDE_JOB=..., by which everything that belongs to the job is found.
 std::string job_marker(std::string_view job);
 

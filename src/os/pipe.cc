@@ -78,6 +78,20 @@ Status write_blocking(int fd, std::string_view bytes) {
   return {};
 }
 
+void fill_standard_streams() {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= 2);
+  if (fd > 2) ::close(fd);
+}
+
+bool is_stream_socket(int fd) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
+}
+
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1;
 }

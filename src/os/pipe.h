@@ -40,7 +40,11 @@ PipeRead read_pipe(const Fd& fd, std::span<char> into);
 // made non-blocking. The caller has SIGPIPE blocked or ignored.
 Status write_blocking(int fd, std::string_view bytes);
 
+// Descriptors 0 to 2 that are closed become /dev/null, so that nothing else takes their numbers.
+void fill_standard_streams();
+
 bool is_terminal(int fd);
+bool is_stream_socket(int fd);
 // Whether both write to the same terminal, file or pipe.
 bool is_same_file(int a, int b);
 

@@ -162,6 +162,12 @@ std::string own_program() {
   return length > 0 ? std::string(path.data(), static_cast<size_t>(length)) : std::string();
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
 pid_t own_group() {
   return ::getpgrp();
 }

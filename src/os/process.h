@@ -68,6 +68,8 @@ Status become_subreaper();
 uint64_t raise_descriptor_limit();
 
 std::string own_program();
+// "K=V", byte for byte.
+std::vector<std::string> own_environment();
 pid_t own_group();
 pid_t own_pid();
 // From the system's generator, as 32 hexadecimal digits.
