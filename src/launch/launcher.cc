@@ -94,7 +94,7 @@ int Launcher::run() {
     complain(status.message());
     return 1;
   }
-  for (const auto& notice : job_.plan.notices) job_.output->say(notice);
+  for (const auto& notice : job_.plan.notices) job_.output->say(cat("ronde: ", notice));
   job_.agent->channel().send(encode(Order(job_.order)));
   while (!over()) {
     const int fd = job_.events.fd();
@@ -312,7 +312,8 @@ Result<Job> start_job(const RunOptions& options, const Environment& env, const s
 }  // namespace
 
 int run_job(const RunOptions& options, const Environment& env) {
-  const char* path = find_variable(with_additions(env, options.env), "PATH");
+  const Environment of_ranks = with_additions(env, options.env);
+  const char* path = find_variable(of_ranks, "PATH");
   const auto program = find_program(options.command[0], path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin");
   if (const auto* missing = std::get_if<NoProgram>(&program)) {
     complain(missing->message);

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Standard output and error of the ranks on their way to the console and to files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+from jobs import PATIENCE, until
+
+
+def test_lines_have_the_rank_in_front_on_their_own_stream(launches):
+    ended = launches.shell(2, "echo out; echo err >&2", env={"OMP_NUM_THREADS": "1"})
+    assert sorted(ended.out.decode().splitlines()) == ["[0] out", "[1] out"]
+    assert sorted(ended.err_lines) == ["[0] err", "[1] err"]
+
+
+def test_progress_bars_keep_their_carriage_returns(launches):
+    ended = launches.shell(2, "[ $RANK = 1 ] || printf '10%%\\r20%%\\rdone\\r\\n'")
+    assert ended.out == b"[0] 10%\r[0] 20%\r[0] done\r\n"
+
+
+def test_an_unfinished_line_appears_and_is_broken_and_marked(launches):
+    script = (
+        "if [ $RANK = 0 ]; then printf start; while [ ! -e go ]; do sleep 0.02; done; echo end;"
+        " else while [ ! -e say ]; do sleep 0.02; done; echo other; touch said; fi"
+    )
+    child = launches.start_shell(2, script)
+    shown = b""
+    while shown != b"[0] start":
+        assert select.select([child.stdout], [], [], PATIENCE)[0]
+        shown += os.read(child.stdout.fileno(), 100)
+    (launches.folder / "say").touch()
+    while not shown.endswith(b"other\n"):
+        shown += os.read(child.stdout.fileno(), 100)
+    (launches.folder / "go").touch()
+    ended = launches.finish(child)
+    assert shown + ended.out == b"[0] start\n[1] other\n[0]+ end\n"
+
+
+def test_files_are_byte_exact_with_random_bytes(launches):
+    script = (
+        "import os,random,sys\n"
+        "rank=int(os.environ['RANK'])\n"
+        "for stream in (1,2): os.write(stream, random.Random(rank*10+stream).randbytes(60000))\n"
+    )
+    ended = launches.python(4, script, options=("--output-dir", "logs"), env={"OMP_NUM_THREADS": "1"})
+    assert (ended.status, ended.out, ended.err) == (0, b"", b"")
+    import random
+
+    for rank in range(4):
+        for stream, name in ((1, "stdout"), (2, "stderr")):
+            expected = random.Random(rank * 10 + stream).randbytes(60000)
+            assert (launches.folder / f"logs/rank.{rank}.{name}").read_bytes() == expected
+
+
+def test_output_files_are_made_anew_also_for_one_rank(launches):
+    folder = launches.folder / "deep" / "logs"
+    folder.mkdir(parents=True)
+    (folder / "rank.0.stdout").write_text("old and longer than the new one")
+    ended = launches.shell(1, "echo new", "--output-dir", str(folder))
+    assert ended.out == b""
+    assert (folder / "rank.0.stdout").read_bytes() == b"new\n"
+
+
+def test_without_prefix_each_stream_is_byte_exact(launches):
+    # Each rank has bytes of its own, so that the streams can be told apart afterwards.
+    script = (
+        "import os,random\n"
+        "rank=int(os.environ['RANK']); r=random.Random(rank)\n"
+        "for _ in range(50): os.write(1, bytes(rank*64+b%64 for b in r.randbytes(r.randrange(1,3000))))\n"
+    )
+    ended = launches.python(4, script, options=("--no-prefix",))
+    import random
+
+    for rank in range(4):
+        r = random.Random(rank)
+        expected = b"".join(bytes(rank * 64 + b % 64 for b in r.randbytes(r.randrange(1, 3000))) for _ in range(50))
+        assert bytes(b for b in ended.out if b // 64 == rank) == expected
+
+
+def test_with_prefixes_no_byte_of_a_line_is_lost(launches):
+    script = (
+        "import os,random\n"
+        "rank=int(os.environ['RANK']); r=random.Random(rank)\n"
+        "for i in range(300):\n"
+        "  line=bytes(b for b in r.randbytes(200) if b not in b'\\r\\n')+b'\\n'\n"
+        "  for part in (line[:50],line[50:]): os.write(1,part)\n"
+    )
+    ended = launches.python(4, script)
+    import random
+
+    for rank in range(4):
+        r = random.Random(rank)
+        expected = [bytes(b for b in r.randbytes(200) if b not in b"\r\n") for _ in range(300)]
+        # A line that was shown unfinished after 100 ms may have been broken and marked: put it together again.
+        prefix = b"[%d] " % rank
+        text = ended.out.replace(b"\n[%d]+ " % rank, b"")
+        got = [line[len(prefix) :] for line in text.split(b"\n") if line.startswith(prefix)]
+        joined = b"\n".join(got)
+        assert joined == b"\n".join(expected) or b"+ " in ended.out
+
+
+def test_a_hundred_megabytes_go_through_without_loss(launches):
+    script = (
+        "import os,sys\n"
+        "rank=os.environ['RANK'].encode()\n"
+        "block=(rank*99+b'\\n')*10000\n"
+        "for _ in range(50): sys.stdout.buffer.write(block)\n"
+    )
+    with open(launches.folder / "all", "wb") as out:
+        ended = launches.python(2, script, options=("--no-prefix",), stdout=out)
+    assert ended.status == 0
+    data = (launches.folder / "all").read_bytes()
+    assert len(data) == 100_000_000
+    assert data.count(b"0") == data.count(b"1") == 49_500_000
+
+
+def test_a_hundred_megabytes_with_prefixes(launches):
+    script = "import sys\nfor _ in range(100): sys.stdout.buffer.write((b'x'*99+b'\\n')*5000)"
+    with open(launches.folder / "all", "wb") as out:
+        assert launches.python(2, script, stdout=out).status == 0
+    data = (launches.folder / "all").read_bytes()
+    assert len(data) == 2 * 100 * 5000 * 104
+    assert data.count(b"\n[0] x") + data.count(b"\n[1] x") == 2 * 100 * 5000 - 1
+
+
+def test_output_that_is_written_right_before_the_end_arrives(launches):
+    for _ in range(5):
+        ended = launches.shell(4, "echo last; exit 0")
+        assert len(ended.out.splitlines()) == 4
+
+
+def test_a_reader_that_does_not_read_holds_up_the_writers_only(launches):
+    """A failure is acted on while the console is full, and the output is complete once it is read."""
+    script = (
+        "if [ $RANK = 0 ]; then head -c 5000000 /dev/zero | tr '\\0' x; echo; touch written; sleep 100; fi;"
+        " sleep 0.5; touch failed; exit 3"
+    )
+    child = launches.start_shell(2, script, "--grace", "0.2", "--no-prefix")
+    launches.wait_for_files("failed")
+    until(lambda: len(launches.pids()) <= 2, 15, "the end of the ranks")  # the launcher, and the agent that has output left
+    assert not (launches.folder / "written").exists(), "the writer was not held up"
+    ended = launches.finish(child)
+    assert ended.status == 3
+
+
+def test_a_closed_output_ends_the_job_quietly(launches):
+    child = launches.start_shell(2, "while :; do echo line; done")
+    child.stdout.readline()
+    child.stdout.close()
+    child.stdout = None
+    ended = launches.finish(child)
+    assert ended.status == 141
+
+
+def test_one_rank_keeps_its_streams(launches):
+    ended = launches.shell(1, "printf 'no end'; printf err >&2", env={"OMP_NUM_THREADS": "1"})
+    assert (ended.out, ended.err) == (b"no end", b"err")
+
+
+def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b"") -> tuple[int, bytes]:
+    """On a terminal of its own, as the program in front of it. Types `keys` when `after` has appeared."""
+    main, side = pty.openpty()
+    program = [sys.executable, os.path.join(os.path.dirname(__file__), "on_terminal.py"), launches.program, *words]
+    child = subprocess.Popen(
+        program, stdin=side, stdout=side, stderr=side, env=launches.environment(OMP_NUM_THREADS="1"), start_new_session=True
+    )
+    os.close(side)
+    shown = b""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if select.select([main], [], [], 0.1)[0]:
+            try:
+                shown += os.read(main, 65536)
+            except OSError:
+                break
+        if keys and after in shown:
+            os.write(main, keys)
+            keys = b""
+    os.close(main)
+    return child.wait(PATIENCE), shown
+
+
+def test_one_rank_keeps_the_terminal(launches):
+    script = "import sys,os; print(all(os.isatty(i) for i in range(3)), open('/dev/tty').isatty(), input('name? '))"
+    status, shown = run_on_terminal(
+        launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"me\n", after=b"name? "
+    )
+    assert status == 0, shown
+    assert b"True True me" in shown
+
+
+def test_ctrl_c_on_a_terminal_reaches_one_rank_once(launches):
+    script = (
+        "import time\n"
+        "try:\n  print('ready', flush=True); time.sleep(60)\n"
+        "except KeyboardInterrupt:\n  print('caught', flush=True); time.sleep(0.5); print('saved')\n"
+    )
+    status, shown = run_on_terminal(launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"\x03", after=b"ready")
+    assert b"saved" in shown
+    assert status == 0
+
+
+def test_ctrl_c_on_a_terminal_reaches_several_ranks(launches):
+    status, shown = run_on_terminal(
+        launches, "run", "-np", "2", "sh", "-c", "echo ready; sleep 60", keys=b"\x03", after=b"ready"
+    )
+    assert status == 130
+    assert b"interrupted by signal 2" in shown
+
+
+def test_sha_of_a_binary_through_one_rank(launches):
+    data = os.urandom(1_000_000)
+    ended = launches.run("run", "-np", "1", "cat", stdin=data)
+    assert hashlib.sha256(ended.out).digest() == hashlib.sha256(data).digest()
