@@ -195,7 +195,11 @@ Result<Parts> bootstrap(const BootstrapOptions& options) {
   Parts parts;
   parts.settings = options.settings;
   parts.time = options.time;
-  RONDE_ASSIGN(parts.store, connect_store(store_at, key, identity, deadline));
+  const std::string who = cat("host ", options.host_name, ", pid ", getpid());
+  Result<std::unique_ptr<member::StoreClient>> store =
+      member::StoreClient::connect(store_at, key, identity.rank, deadline, who);
+  if (!store.ok()) return store.status().with_context(cat("rank ", identity.rank, ", RONDE_STORE=", identity.store));
+  parts.store = std::move(store).value();
   RONDE_ASSIGN(parts.topology, open_epoch(options, *parts.store, deadline));
   RONDE_ASSIGN(os::EventSet events, os::EventSet::create());
   parts.events = std::make_unique<os::EventSet>(std::move(events));

@@ -2,17 +2,12 @@
 #include "engine/connect.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "base/log.h"
 #include "control/tcp_carrier.h"
 
 namespace ronde::engine {
 namespace {
-
-// Nothing tells a client when somebody begins to listen: it has to try again.
-constexpr auto kFirstPause = std::chrono::milliseconds(20);
-constexpr auto kLongestPause = std::chrono::milliseconds(500);
 
 Bytes encode(const os::Address& address) {
   Writer out;
@@ -119,23 +114,6 @@ Status accept_ranks(Parts& parts, Time deadline) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<member::StoreClient>> connect_store(std::span<const os::Address> addresses,
-                                                           const member::Key& key, const JobIdentity& identity,
-                                                           Time deadline) {
-  auto pause = kFirstPause;
-  while (true) {
-    Result<std::unique_ptr<member::StoreClient>> client =
-        member::StoreClient::connect(addresses, key, identity.rank, deadline);
-    if (client.ok() || client.status().code() != Code::System) return client;
-    if (std::chrono::steady_clock::now() + pause >= deadline) {
-      return client.status().with_context(cat(
-          "rank ", identity.rank, " cannot reach the store at RONDE_STORE=", identity.store, " (is rank 0 running?)"));
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 2, kLongestPause);
-  }
-}
 
 Status connect_over_tcp(Parts& parts, const member::Key& key, Time deadline) {
   RONDE_ASSIGN(os::Listener listener, listen_for_peers(parts));
