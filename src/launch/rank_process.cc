@@ -60,7 +60,7 @@ Status RankProcess::open_streams(const RankLaunch& launch, os::Program& program,
 void RankProcess::signal(int number) const {
   if (!child_.pidfd.valid()) return;
   if (own_group_) {
-    os::signal_group(child_.pid, number);
+    os::signal_group(child_, number);
   } else {
     os::signal_process(child_.pidfd, number);
   }

@@ -134,8 +134,8 @@ bool reap_strangers(const std::vector<pid_t>& keep) {
   }
 }
 
-void signal_group(pid_t leader, int signal) {
-  ::kill(-leader, signal);
+void signal_group(const Child& child, int signal) {
+  if (::kill(-child.pid, signal) != 0) signal_process(child.pidfd, signal);
 }
 
 void signal_process(const Fd& pidfd, int signal) {

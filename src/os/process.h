@@ -58,8 +58,8 @@ std::optional<Exit> reap(const Fd& pidfd);
 // False: there are no children.
 bool reap_strangers(const std::vector<pid_t>& keep);
 
-// To the process group that `leader`, not yet reaped, leads.
-void signal_group(pid_t leader, int signal);
+// To the process group that `child`, not yet reaped, leads; to itself alone as long as it has not made one.
+void signal_group(const Child& child, int signal);
 void signal_process(const Fd& pidfd, int signal);
 
 // Orphaned descendants become children of this process.

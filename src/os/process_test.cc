@@ -72,9 +72,17 @@ TEST_F(Processes, the_exit_status_and_the_signal_are_told_apart) {
 TEST_F(Processes, a_running_process_is_not_reaped) {
   const Child child = start(shell("sleep 60"));
   EXPECT_FALSE(reap(child.pidfd));
-  signal_group(child.pid, SIGKILL);
+  signal_group(child, SIGKILL);
   EXPECT_TRUE(wait(child).by_signal);
   EXPECT_FALSE(reap(child.pidfd)) << "reaped twice";
+}
+
+TEST_F(Processes, a_signal_is_not_lost_while_the_child_is_still_being_made) {
+  for (int i = 0; i < 50; ++i) {
+    const Child child = start(shell("sleep 60"));
+    signal_group(child, SIGTERM);
+    EXPECT_TRUE(wait(child).by_signal);
+  }
 }
 
 TEST_F(Processes, the_environment_is_exactly_what_was_given) {

@@ -30,7 +30,7 @@ def ronde_bin() -> str:
 
 @pytest.fixture
 def launches(ronde_bin, tmp_path):
-    """Starts launchers; afterwards nothing of them may be left: no process, no folder, no socket."""
+    """Starts launchers; afterwards nothing of them may be left: no process, no folder."""
     starter = Launches(ronde_bin, tmp_path)
     yield starter
     starter.end()

@@ -53,13 +53,18 @@ def read(path: str) -> bytes:
         return b""
 
 
+def state_of(pid: int) -> bytes:
+    """One letter as in /proc; nothing if there is no such process."""
+    return read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1]
+
+
 def is_running(pid: int) -> bool:
-    stat = read(f"/proc/{pid}/stat")
-    return bool(stat) and stat.rpartition(b") ")[2][:1] not in (b"Z", b"X")
+    return state_of(pid) not in (b"", b"Z", b"X")
 
 
-def ronde_sockets() -> list[str]:
-    return [line for line in Path("/proc/net/unix").read_text().splitlines() if "@ronde-" in line]
+def has_socket(name: str) -> bool:
+    """Whether anybody has the abstract socket."""
+    return f"@{name}\n" in Path("/proc/net/unix").read_text()
 
 
 class Launches:
@@ -68,10 +73,9 @@ class Launches:
     def __init__(self, program: str, folder: Path):
         self.program = program
         self.folder = folder
-        self.mark = f"RONDE_TEST_MARK={uuid.uuid4().hex}"
+        self.mark = f"LAUNCH_TEST_MARK={uuid.uuid4().hex}"
         self.runtime = folder / "runtime"
         self.runtime.mkdir(mode=0o700)
-        self.sockets = set(ronde_sockets())
         self.started: list[subprocess.Popen] = []
 
     def environment(self, **more: str) -> dict[str, str]:
@@ -139,7 +143,6 @@ class Launches:
     def nothing_left(self, seconds: float = 5.0) -> None:
         until(lambda: not self.pids(), seconds, f"the end of {[(p, read(f'/proc/{p}/cmdline')) for p in self.pids()]}")
         until(lambda: not list(self.runtime.iterdir()), seconds, "the end of the job's folder")
-        until(lambda: set(ronde_sockets()) <= self.sockets, seconds, "the end of the broker's socket")
 
     def end(self) -> None:
         try:

@@ -144,7 +144,9 @@ def test_a_reader_that_does_not_read_holds_up_the_writers_only(launches):
     )
     child = launches.start_shell(2, script, "--grace", "0.2", "--no-prefix")
     launches.wait_for_files("failed")
-    until(lambda: len(launches.pids()) <= 2, 15, "the end of the ranks")  # the launcher, and the agent that has output left
+    until(
+        lambda: len(launches.pids()) <= 2, 15, "the end of the ranks"
+    )  # the launcher, and the agent that has output left
     assert not (launches.folder / "written").exists(), "the writer was not held up"
     ended = launches.finish(child)
     assert ended.status == 3
@@ -169,7 +171,12 @@ def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b""
     main, side = pty.openpty()
     program = [sys.executable, os.path.join(os.path.dirname(__file__), "on_terminal.py"), launches.program, *words]
     child = subprocess.Popen(
-        program, stdin=side, stdout=side, stderr=side, env=launches.environment(OMP_NUM_THREADS="1"), start_new_session=True
+        program,
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        env=launches.environment(OMP_NUM_THREADS="1"),
+        start_new_session=True,
     )
     os.close(side)
     shown = b""
@@ -202,7 +209,9 @@ def test_ctrl_c_on_a_terminal_reaches_one_rank_once(launches):
         "try:\n  print('ready', flush=True); time.sleep(60)\n"
         "except KeyboardInterrupt:\n  print('caught', flush=True); time.sleep(0.5); print('saved')\n"
     )
-    status, shown = run_on_terminal(launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"\x03", after=b"ready")
+    status, shown = run_on_terminal(
+        launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"\x03", after=b"ready"
+    )
     assert b"saved" in shown
     assert status == 0
 

@@ -8,7 +8,9 @@ import stat
 
 import pytest
 
-SHOW = "echo $RONDE_RANK $RONDE_SIZE $RONDE_LOCAL_RANK $RONDE_LOCAL_SIZE $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"
+SHOW = (
+    "echo $RONDE_RANK $RONDE_SIZE $RONDE_LOCAL_RANK $RONDE_LOCAL_SIZE $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"
+)
 
 
 def test_each_rank_knows_its_place(launches):
@@ -162,13 +164,23 @@ def test_a_path_given_for_the_ranks_finds_their_program(launches):
 
 
 def test_open_descriptors_of_the_caller_reach_the_ranks_and_ours_do_not(launches):
-    script = "import os; print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-1], os.read(int(os.environ['GIVEN']), 9))"
+    script = (
+        "import os\n"
+        "def is_open(fd):\n"
+        "  try: os.fstat(fd); return True\n"
+        "  except OSError: return False\n"
+        "given=int(os.environ['GIVEN'])\n"
+        "print([fd for fd in range(1000) if is_open(fd)], os.read(given, 9) if os.environ['RANK']=='0' else b'')\n"
+    )
     reading, writing = os.pipe()
     os.write(writing, b"hello")
-    ended = launches.python(2, script, pass_fds=(reading,), env={"GIVEN": str(reading)}, options=("--no-prefix",))
+    ended = launches.python(2, script, pass_fds=(reading,), env={"GIVEN": str(reading)})
     os.close(writing)
     os.close(reading)
-    assert f"[0, 1, 2, {reading}] b'hello'" in ended.out.decode().splitlines()
+    assert sorted(ended.out.decode().splitlines()) == [
+        f"[0] [0, 1, 2, {reading}] b'hello'",
+        f"[1] [0, 1, 2, {reading}] b''",
+    ]
 
 
 def test_commands_and_help(launches):
