@@ -160,7 +160,7 @@ def test_an_echo_of_a_signal_is_no_second_one(launches):
     assert b"saved" in ended.out
 
 
-# A child behind sh -c, one in a session of its own, one whose parent has gone, and one without the marks of the environment.
+# A child behind sh -c, one in a session of its own, one whose parent has gone, and one without the job's mark.
 FAMILY = (
     STAY
     + "echo -n $RONDE_BROKER > broker; trap '' TERM; sh -c 'sleep 300; true' & setsid sh -c 'sleep 301; true' &"
