@@ -162,7 +162,7 @@ TEST_P(LinkContract, what_comes_early_waits_for_its_receive) {
 
 TEST_P(LinkContract, a_send_is_not_done_while_its_peer_does_not_read) {
   warm_up();
-  const Bytes out = pattern(64 << 20, 2);
+  const Bytes out = pattern(pair_->more_than_it_buffers(), 2);
   send(a(), tag_of(1), out);
   for (int i = 0; i < 50; ++i) {
     ASSERT_TRUE(turn(0).ok());
@@ -177,13 +177,13 @@ TEST_P(LinkContract, a_send_is_not_done_while_its_peer_does_not_read) {
 }
 
 TEST_P(LinkContract, big_payloads_cross_in_both_directions_at_once) {
-  constexpr size_t kBig = 3 << 20;
-  const Bytes out[2] = {pattern(kBig, 4), pattern(kBig, 5)};
-  Bytes in[2] = {Bytes(kBig), Bytes(kBig)};
+  const size_t big = pair_->more_than_it_buffers() / 8 * 2;
+  const Bytes out[2] = {pattern(big, 4), pattern(big, 5)};
+  Bytes in[2] = {Bytes(big), Bytes(big)};
   for (const int which : {0, 1}) {
-    for (const size_t half : {size_t{0}, kBig / 2}) {
-      send(pair_->end(which), tag_of(1, half != 0), ByteSpan(out[which]).subspan(half, kBig / 2));
-      pair_->end(which).post_recv(tag_of(1, half != 0), std::span(in[which]).subspan(half, kBig / 2));
+    for (const size_t half : {size_t{0}, big / 2}) {
+      send(pair_->end(which), tag_of(1, half != 0), ByteSpan(out[which]).subspan(half, big / 2));
+      pair_->end(which).post_recv(tag_of(1, half != 0), std::span(in[which]).subspan(half, big / 2));
     }
   }
   drive_until([&] { return a().recvs_done() == 2 && b().recvs_done() == 2; });
@@ -273,7 +273,8 @@ TEST_P(LinkContract, an_error_is_final_and_reaches_the_peer) {
 
 TEST_P(LinkContract, a_closed_link_tells_its_reason_and_lets_go_of_memory) {
   warm_up();
-  auto out = std::make_unique<Bytes>(pattern(32 << 20, 1));
+  const size_t size = pair_->more_than_it_buffers();
+  auto out = std::make_unique<Bytes>(pattern(size, 1));
   auto in = std::make_unique<Bytes>(100);
   send(a(), tag_of(1), *out);
   a().post_recv(tag_of(1), *in);
@@ -289,7 +290,7 @@ TEST_P(LinkContract, a_closed_link_tells_its_reason_and_lets_go_of_memory) {
   a().close(Status(Code::Timeout, "later"));
   EXPECT_EQ(turn(0).message(), "later");
   EXPECT_EQ(a().recvs_done(), 1u);
-  Bytes got(32 << 20);
+  Bytes got(size);
   b().post_recv(tag_of(1), got);
   EXPECT_EQ(error_of(1).code(), Code::PeerLost);
 }
@@ -319,7 +320,7 @@ TEST_P(LinkContract, a_peer_that_vanishes_is_named) {
 
 TEST_P(LinkContract, a_peer_that_vanishes_under_a_big_send_is_noticed) {
   warm_up();
-  const Bytes out(64 << 20);
+  const Bytes out(pair_->more_than_it_buffers());
   send(a(), tag_of(1), out);
   ASSERT_TRUE(turn(0).ok());
   pair_->vanish(1);
@@ -332,11 +333,11 @@ TEST_P(LinkContract, a_peer_that_vanishes_under_a_big_send_is_noticed) {
 
 TEST_P(LinkContract, what_was_sent_before_the_end_is_still_received) {
   warm_up();
-  const Bytes out = pattern(1000, 6);
+  const Bytes out = pattern(500, 6);
   send(b(), tag_of(1), out);
   drive_until([&] { return b().sends_done() == 2; });
   pair_->vanish(1);
-  Bytes in(1000);
+  Bytes in(500);
   std::byte more{};
   a().post_recv(tag_of(1), in);
   a().post_recv(tag_of(2), {&more, 1});
@@ -352,6 +353,7 @@ class TcpPair final : public LinkPair {
   explicit TcpPair(int buffer_bytes) : ranks_(2, buffer_bytes) {}
   Link& end(int which) override { return ranks_.at(which).table->link(1 - which, 0); }
   void pump(int which) override { ranks_.pump(which); }
+  size_t more_than_it_buffers() const override { return 16 << 20; }
   void vanish(int which) override { ranks_.vanish(which); }
 
  private:
@@ -360,24 +362,26 @@ class TcpPair final : public LinkPair {
 
 class MemoryPair final : public LinkPair {
  public:
-  explicit MemoryPair(size_t capacity) : network_(2, capacity) {}
+  explicit MemoryPair(size_t capacity) : capacity_(capacity), network_(2, capacity) {}
   Link& end(int which) override { return network_.table(which).link(1 - which, 0); }
   void pump(int) override {}
+  size_t more_than_it_buffers() const override { return 4 * capacity_; }
   void vanish(int which) override { network_.vanish(which); }
 
  private:
+  size_t capacity_;
   MemoryNetwork network_;
 };
 
 const Row kRows[] = {
     {"Tcp", [] { return std::make_unique<TcpPair>(0); }},
-    {"TcpWithSmallBuffers", [] { return std::make_unique<TcpPair>(4096); }},
+    {"TcpWithSmallBuffers", [] { return std::make_unique<TcpPair>(16384); }},
     {"Memory", [] { return std::make_unique<MemoryPair>(64 * 1024); }},
     {"MemoryOfOddCapacity", [] { return std::make_unique<MemoryPair>(997); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, LinkContract, testing::ValuesIn(kRows),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& row) { return std::string(row.param.name); });
 
 }  // namespace
 }  // namespace ronde::transport

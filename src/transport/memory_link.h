@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -51,7 +50,7 @@ class BytePipe {
   static Status gone() { return Status(Code::PeerLost, "closed the connection"); }
   const size_t capacity_;
   std::mutex mutex_;  // guards what follows
-  std::deque<std::byte> bytes_;
+  Bytes bytes_;
   bool closed_ = false;
 };
 
