@@ -52,7 +52,10 @@ def suite_lines(module: str, name: str, ranks: int, env: tuple[tuple[str, str], 
     """What each rank found, {check: text of the failure or ""}; the suite is run once for all who ask."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(HERE / "run_suite.py"), module, name, folder]
-        ended = run_ranks(ranks, command, timeout=300, **dict(env))
+        try:
+            ended = run_ranks(ranks, command, timeout=300, **dict(env))
+        except subprocess.TimeoutExpired as expired:  # the checks that ran have left their lines
+            ended = Ended(-1, "", f"the ranks were not done after {expired.timeout} s")
         found = []
         for rank in range(ranks):
             file = Path(folder) / str(rank)

@@ -4,7 +4,7 @@ import pytest
 from launch import checks_of, expect
 
 SUITE = ("torch_fusion", "FusionSuite")
-SMALL = {"RONDE_BATCH_BYTES": "4KiB"}
+SMALL = {"RONDE_BATCH_BYTES": "4K"}
 
 
 @pytest.mark.timeout(400)
