@@ -32,7 +32,7 @@ BAD_TYPE = re.compile(
     r"\b(?:class|struct|namespace|enum class)\s+(\w*(?:[Uu]tils?|[Cc]ommon|[Hh]elpers?|Manager|Impl|V2))\b"
 )
 # The project speaks of itself alone: a reference to a tracker says nothing to who reads the code later.
-TRACKER = re.compile(r"\b(?:issue|pull request|PR)s?\s+#?\d+\b|(?<![\w&/])#\d+\b", re.IGNORECASE)
+TRACKER = re.compile(r"\b(?:issue|pull request|PR)s?\s+#?\d+\b|\b(?:fix(?:es)?|closes|see)\s+#\d+\b", re.IGNORECASE)
 # Words that do not belong here, as digests so that this file does not hold them either.
 BAD_WORDS = frozenset(
     {

@@ -49,7 +49,14 @@ def test_a_bad_word_is_found(line):
 
 @pytest.mark.parametrize(
     "line",
-    ["// the issue is that rank 3 waits", "color: &#12;", "a/b#3", "#include <a>", "struct Implied {", "#!/bin/bash"],
+    [
+        "// the issue is that rank 3 waits",
+        "color: &#12;",
+        "batch #3",
+        "#include <a>",
+        "struct Implied {",
+        "#!/bin/bash",
+    ],
 )
 def test_a_good_line_passes(line):
     assert check_style.check_words("a.cc", line) == []

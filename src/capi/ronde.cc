@@ -2,8 +2,6 @@
 // The C ABI: arguments checked and turned into values, Status turned into a code and a text. No policy.
 #include "ronde/ronde.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
