@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, Kernels, testing::ValuesIn(kernel_sets().begin(),
 void expect_as_reference(Combine op, DType dtype, const std::vector<Bytes>& srcs, const Scale& scale) {
   const Bytes expected = combined(op, dtype, srcs, scale);
   for (const size_t offset : {0, 1, 5}) {
-    for (size_t alias = 0; alias <= srcs.size(); ++alias) {
+    for (size_t alias = offset == 1 ? 0 : srcs.size(); alias <= srcs.size(); ++alias) {
       const Bytes got = run_combine(op, dtype, srcs, scale, offset, alias);
       const int64_t at = first_difference(dtype, got, expected);
       ASSERT_EQ(at, -1) << name_of(dtype) << " op " << static_cast<int>(op) << " sources " << srcs.size() << " bytes "
