@@ -33,7 +33,7 @@ bool Ledger::has_seen(const Generation& generation, Rank rank) {
   return generation.unit != nullptr ? generation.unit->reported.has(rank) : generation.seen.has(rank);
 }
 
-Ledger::Generation* Ledger::next_of(Rank rank, const Key& key) {
+const Ledger::Generation* Ledger::next_of(Rank rank, const Key& key) const {
   const auto slot = slots_.find(key);
   if (slot == slots_.end()) return nullptr;
   const auto it = std::find_if(slot->second.begin(), slot->second.end(),
@@ -118,25 +118,33 @@ void Ledger::settle(const Failure& failure) {
   }
 }
 
+std::shared_ptr<Failure> Ledger::make_failure(const Status& status) {
+  return std::make_shared<Failure>(Failure{++last_failure_, status, {}, {}});
+}
+
 Ended Ledger::fail(Unit& unit, const Status& status) {
   Ended out{keys_of(unit), unit.reported.ranks()};
-  const auto failure = std::make_shared<Failure>(Failure{status, {}, {}});
+  const auto failure = make_failure(status);
   bury(unit, failure);
   settle(*failure);
   return out;
 }
 
-std::shared_ptr<Failure> Ledger::failure_met(Rank rank, std::span<const Entry> call) {
+std::shared_ptr<Failure> Ledger::oldest_met(Rank rank, std::span<const Entry> call) const {
+  std::shared_ptr<Failure> out;
   for (const Entry& entry : call) {
     const Generation* generation = next_of(rank, entry.key);
-    if (generation != nullptr && generation->failure != nullptr) return generation->failure;
+    if (generation == nullptr || generation->failure == nullptr) continue;
+    if (out == nullptr || generation->failure->serial < out->serial) out = generation->failure;
   }
-  return nullptr;
+  return out;
 }
 
-std::vector<Unit*> Ledger::units_met(Rank rank, std::span<const Entry> call) {
+std::vector<Unit*> Ledger::struck_by(Rank rank, std::span<const Entry> call) const {
   std::vector<Unit*> out;
+  const bool is_absorbed = oldest_met(rank, call) != nullptr;
   for (const Entry& entry : call) {
+    if (is_absorbed && !entry.key.unnamed) continue;
     const Generation* generation = next_of(rank, entry.key);
     if (generation == nullptr || generation->unit == nullptr) continue;
     if (std::find(out.begin(), out.end(), generation->unit) == out.end()) out.push_back(generation->unit);
@@ -144,36 +152,47 @@ std::vector<Unit*> Ledger::units_met(Rank rank, std::span<const Entry> call) {
   return out;
 }
 
-// The rank's submission under `key` is consumed by the failed generation it belongs to, or makes one.
-void Ledger::consume(Rank rank, const Key& key, bool in_group, const std::shared_ptr<Failure>& failure) {
-  Generation* generation = next_of(rank, key);
-  if (generation == nullptr) {
-    generation = &slots_[key].emplace_back(Generation{nullptr, failure, {}});
-    failure->keys.push_back(key);
+// The rank's use of `key` is consumed by a generation of one of the failures; if none has one, by a new one of the
+// first.
+void Ledger::absorb(Rank rank, const Key& key, std::span<const std::shared_ptr<Failure>> failures) {
+  Generations& generations = slots_[key];
+  const auto consumes = [&](const Generation& generation) {
+    return !has_seen(generation, rank) &&
+           (key.unnamed ? generation.failure != nullptr
+                        : std::find(failures.begin(), failures.end(), generation.failure) != failures.end());
+  };
+  const auto it = std::find_if(generations.begin(), generations.end(), consumes);
+  if (it != generations.end()) {
+    it->seen.add(rank);
+    const auto failure = it->failure;
+    settle(*failure);
+    return;
   }
-  generation->seen.add(rank);
-  if (in_group) generation->failure->groupers.add(rank);
+  // At the rank's place: ranks that come later meet it before the units of later calls.
+  const auto place = std::find_if(generations.begin(), generations.end(),
+                                  [&](const Generation& generation) { return !has_seen(generation, rank); });
+  generations.insert(place, Generation{nullptr, failures.front(), {}})->seen.add(rank);
+  failures.front()->keys.push_back(key);
 }
 
 std::vector<Ended> Ledger::fail_call(Rank rank, std::span<const Entry> call, const Status& status) {
   std::vector<Ended> out;
-  std::shared_ptr<Failure> failure = failure_met(rank, call);
-  if (failure == nullptr) failure = std::make_shared<Failure>(Failure{status, {}, {}});
-  for (Unit* unit : units_met(rank, call)) {
+  std::vector<std::shared_ptr<Failure>> failures;
+  if (auto met = oldest_met(rank, call)) failures.push_back(std::move(met));
+  for (Unit* unit : struck_by(rank, call)) {
     out.push_back(Ended{keys_of(*unit), unit->reported.ranks()});
-    bury(*unit, failure);
+    failures.push_back(make_failure(status));
+    bury(*unit, failures.back());
   }
   out.push_back(Ended{{}, {rank}});
-  std::vector<std::shared_ptr<Failure>> met{failure};
   for (const Entry& entry : call) {
     out.back().keys.push_back(entry.key);
-    const Generation* generation = next_of(rank, entry.key);
-    if (generation != nullptr && std::find(met.begin(), met.end(), generation->failure) == met.end()) {
-      met.push_back(generation->failure);
-    }
-    consume(rank, entry.key, call.size() > 1, failure);
+    absorb(rank, entry.key, failures);
   }
-  for (const auto& one : met) settle(*one);
+  for (const auto& failure : failures) {
+    if (call.size() > 1) failure->groupers.add(rank);
+    settle(*failure);
+  }
   return out;
 }
 

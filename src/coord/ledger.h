@@ -9,9 +9,11 @@
 // heard of a failure may go on to the next generation while slower ranks have still to submit the failed one. A failed
 // generation therefore stays and consumes one submission of each member.
 //
-// Where the members of a group differ, the ranks that submitted groups count as having submitted every name that failed
-// with it: the next use of these names is in step again. Unnamed operations are consumed one by one, because each rank
-// counts them by itself.
+// Where the members of groups differ, the calls of all ranks have still to pair up afterwards, although they named
+// different things. So a call that runs into a failure is absorbed by it as a whole: names that the failure did not
+// have yet become part of it, and ranks whose calls were groups count as having used every name of it. Healthy units
+// that the absorbed call also names belong to later calls and stay. (Unnamed operations are consumed strictly one by
+// one instead: each rank counts them by itself, and a number never comes back.)
 #pragma once
 
 #include <cstdint>
@@ -54,6 +56,7 @@ struct Ended {
 
 // What failed together. It grows while further calls run into it.
 struct Failure {
+  uint64_t serial = 0;  // failures in the order in which they came
   Status status;
   std::vector<Key> keys;
   RankSet groupers;  // ranks whose call was a group
@@ -79,8 +82,8 @@ class Ledger {
   // An error if the rank has this key in flight.
   Result<Place> place(Rank rank, const Key& key) const;
 
-  // The healthy units among the places of a call, each once.
-  std::vector<Unit*> units_met(Rank rank, std::span<const Entry> call);
+  // The units that fail_call() ends, each once.
+  std::vector<Unit*> struck_by(Rank rank, std::span<const Entry> call) const;
 
   // A new unit, still without a submission. All its keys have new places.
   Unit& open(Rank first, std::span<const Entry> call, Time now);
@@ -89,9 +92,12 @@ class Ledger {
   // The unit was cut.
   void close(Unit& unit);
 
+  // The oldest failure among the places of a call, or null.
+  const Failure* failure_met(Rank rank, std::span<const Entry> call) const { return oldest_met(rank, call).get(); }
+
   // The unit has failed for all that have submitted it; the others will hear of it at their submission.
   Ended fail(Unit& unit, const Status& status);
-  // A call that cannot belong to one healthy unit: it ends, and so does every unit it touches.
+  // A call that cannot belong to one healthy unit: it ends, and so do the units it strikes.
   std::vector<Ended> fail_call(Rank rank, std::span<const Entry> call, const Status& status);
   // Every unit ends, and nothing is remembered (no operation of this set can succeed any more).
   std::vector<Ended> fail_everything();
@@ -105,10 +111,11 @@ class Ledger {
   using Generations = std::vector<Generation>;
 
   static bool has_seen(const Generation& generation, Rank rank);
-  Generation* next_of(Rank rank, const Key& key);
-  std::shared_ptr<Failure> failure_met(Rank rank, std::span<const Entry> call);
+  const Generation* next_of(Rank rank, const Key& key) const;
+  std::shared_ptr<Failure> oldest_met(Rank rank, std::span<const Entry> call) const;
+  std::shared_ptr<Failure> make_failure(const Status& status);
   void bury(Unit& unit, const std::shared_ptr<Failure>& failure);
-  void consume(Rank rank, const Key& key, bool in_group, const std::shared_ptr<Failure>& failure);
+  void absorb(Rank rank, const Key& key, std::span<const std::shared_ptr<Failure>> failures);
   void settle(const Failure& failure);
   size_t index_of(Rank rank) const;
 
@@ -116,6 +123,7 @@ class Ledger {
   RankSet member_set_;
   std::list<std::unique_ptr<Unit>> units_;
   std::unordered_map<Key, Generations, KeyHash> slots_;
+  uint64_t last_failure_ = 0;
 };
 
 }  // namespace ronde::coord

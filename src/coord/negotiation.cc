@@ -73,18 +73,10 @@ Status Negotiation::place_call(Rank rank, const std::vector<Entry>& call, bool m
 // The call opens a unit if all its keys are new; otherwise it contradicts other calls, or runs into a failure.
 Status Negotiation::begin_or_fail(Rank rank, const std::vector<Entry>& call, bool more, Time now) {
   if (names_twice(call)) return Status(Code::Internal, "a group names an operation twice");
-  const Unit* met = nullptr;
-  const Failure* failure = nullptr;
-  for (const Entry& entry : call) {
-    RONDE_ASSIGN(const Ledger::Place place, ledger_.place(rank, entry.key));
-    if (met == nullptr) met = place.unit;
-    if (failure == nullptr) failure = place.failure;
-  }
-  if (failure != nullptr) {
+  if (const Failure* failure = ledger_.failure_met(rank, call)) {
     fail_call(rank, call, Status(failure->status));
-  } else if (met != nullptr) {
-    const std::string text = group_mismatch(call_of(*met), call_of(rank, call));
-    fail_call(rank, call, Status(Code::Mismatch, text));
+  } else if (const auto struck = ledger_.struck_by(rank, call); !struck.empty()) {
+    fail_call(rank, call, Status(Code::Mismatch, group_mismatch(call_of(*struck.front()), call_of(rank, call))));
   } else {
     join(rank, ledger_.open(rank, call, now), call, more, now);
   }
@@ -159,7 +151,7 @@ void Negotiation::fail_unit(Unit& unit, const Status& status) {
 }
 
 void Negotiation::fail_call(Rank rank, const std::vector<Entry>& call, const Status& status) {
-  for (const Unit* unit : ledger_.units_met(rank, call)) let_go(*unit);
+  for (const Unit* unit : ledger_.struck_by(rank, call)) let_go(*unit);
   for (const Ended& ended : ledger_.fail_call(rank, call, status)) decisions_->add_end(set_, status, ended);
 }
 

@@ -54,7 +54,7 @@ std::vector<Unit*> ReadyQueue::take_due(Time now) {
   if (units_.empty()) return {};
   const bool is_full = limits_.cut_early && held_bytes_ >= limits_.batch_bytes && released_ < units_.size();
   const bool is_old = limits_.cut_early && !is_full && hold_is_over(now);
-  if (is_old) hold_ = std::min<Duration>(hold_ * 2, kLongestHold);
+  if (is_old && hold_ < kLongestHold) hold_ *= 2;
   if (is_full || is_old || released_ == units_.size()) {
     released_ = 0;
     held_bytes_ = 0;
