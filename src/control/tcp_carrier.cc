@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control/tcp_carrier.h"
 
-#include <algorithm>
+#include <deque>
 
 #include "control/sealer.h"
 #include "member/mac.h"
@@ -29,6 +29,8 @@ class TcpCarrier final : public Carrier, private os::EventSet::Source {
 
   Status start() {
     RONDE_TRY(os::set_keepalive(fd_, kControlSilence));
+    // The system's own choice grows only while somebody reads, and is smaller than the credit at first.
+    RONDE_TRY(os::set_receive_buffer(fd_, 4 * kCreditBytes));
     return events_->add(fd_.get(), this);
   }
 
@@ -42,19 +44,14 @@ class TcpCarrier final : public Carrier, private os::EventSet::Source {
   }
   void append(uint32_t length_word, ByteSpan payload);
   void flush();
+  void absorb();
   Result<bool> read_more();
-  Result<std::optional<Bytes>> next_frame();
+  Result<bool> take_in_frame();
   Status take_credit(ByteSpan payload);
   void give_credit();
   // The first error is the one that stays.
-  Status fail(const Status& status) {
+  void fail(const Status& status) {
     if (failed_.ok()) failed_ = status.with_context(peer_name_);
-    return failed_;
-  }
-
-  Status end_input(const Status& status) {
-    input_over_ = true;
-    return fail(status);
   }
 
   os::Fd fd_;
@@ -67,16 +64,18 @@ class TcpCarrier final : public Carrier, private os::EventSet::Source {
   bool readable_ = true;
   bool writable_ = true;
 
-  Bytes out_;           // sealed, not yet written
-  size_t written_ = 0;  // of out_
-  Bytes in_;            // read, not yet taken
-  size_t taken_ = 0;    // of in_
+  Bytes out_;                 // sealed, not yet written
+  size_t written_ = 0;        // of out_
+  Bytes in_;                  // read, less than a frame between calls
+  size_t parsed_ = 0;         // of in_
+  std::deque<Bytes> frames_;  // arrived, not yet taken by our owner; bounded by the peer's credit
 
   // Bytes of frames with their heads; credits themselves count for nothing.
   uint64_t sent_ = 0;
   uint64_t sent_and_taken_ = 0;  // as the peer told
-  uint64_t received_ = 0;        // taken by our owner
-  uint64_t credited_ = 0;        // of these, told to the peer
+  uint64_t arrived_ = 0;
+  uint64_t taken_ = 0;     // of these, by our owner
+  uint64_t credited_ = 0;  // of these, told to the peer
 };
 
 void TcpCarrier::append(uint32_t length_word, ByteSpan payload) {
@@ -93,7 +92,7 @@ void TcpCarrier::flush() {
   const ByteSpan rest = ByteSpan(out_).subspan(written_);
   const auto wrote = os::write_some(fd_, {&rest, 1});
   if (!wrote.ok()) {
-    (void)fail(wrote.status());
+    fail(wrote.status());
     return;
   }
   written_ += *wrote;
@@ -105,10 +104,12 @@ void TcpCarrier::flush() {
 
 Result<bool> TcpCarrier::try_send(ByteSpan frame) {
   RONDE_CHECK(frame.size() <= kMaxFrameBytes, "a control frame is at most kMaxFrameBytes");
+  const size_t bytes = kHeadBytes + frame.size();
+  const auto has_credit = [&] { return sent_ - sent_and_taken_ + bytes <= kCreditBytes; };
+  if (!has_credit()) absorb();  // credits may have come
   flush();
   if (!failed_.ok()) return failed_;
-  const size_t bytes = kHeadBytes + frame.size();
-  if (sent_ - sent_and_taken_ + bytes > kCreditBytes) return false;
+  if (!has_credit()) return false;
   sent_ += bytes;
   append(static_cast<uint32_t>(frame.size()), frame);
   flush();
@@ -128,41 +129,40 @@ Status TcpCarrier::take_credit(ByteSpan payload) {
 }
 
 void TcpCarrier::give_credit() {
-  if (received_ - credited_ < kCreditStep) return;
-  credited_ = received_;
-  append(kCreditMark | sizeof received_, std::as_bytes(std::span(&received_, 1)));
+  if (taken_ - credited_ < kCreditStep) return;
+  credited_ = taken_;
+  append(kCreditMark | sizeof taken_, std::as_bytes(std::span(&taken_, 1)));
 }
 
-// The next frame for the owner among what was read; credits on the way are taken.
-Result<std::optional<Bytes>> TcpCarrier::next_frame() {
-  for (;;) {
-    const ByteSpan rest = ByteSpan(in_).subspan(taken_);
-    if (rest.size() < kHeadBytes) return std::optional<Bytes>();
-    uint32_t word = 0;
-    std::memcpy(&word, rest.data(), sizeof word);
-    const size_t length = word & ~kCreditMark;
-    if (length > kMaxFrameBytes) return Status(Code::Internal, cat("sent a control frame of ", length, " bytes"));
-    if (rest.size() < kHeadBytes + length) return std::optional<Bytes>();
-    const ByteSpan payload = rest.subspan(kHeadBytes, length);
-    if (!member::same_secret(seal_in_.next(word, payload), rest.subspan(sizeof word, kSealBytes))) {
-      return Status(Code::Internal, "a control frame was changed, lost or repeated on its way (its MAC is wrong)");
-    }
-    taken_ += kHeadBytes + length;
-    if ((word & kCreditMark) != 0) {
-      RONDE_TRY(take_credit(payload));
-      continue;
-    }
-    received_ += kHeadBytes + length;
-    if (received_ - credited_ > kCreditBytes) return Status(Code::Internal, "sent control frames beyond its credit");
-    return std::optional(Bytes(payload.begin(), payload.end()));
+// False: no whole frame is left in in_.
+Result<bool> TcpCarrier::take_in_frame() {
+  const ByteSpan rest = ByteSpan(in_).subspan(parsed_);
+  if (rest.size() < kHeadBytes) return false;
+  uint32_t word = 0;
+  std::memcpy(&word, rest.data(), sizeof word);
+  const size_t length = word & ~kCreditMark;
+  if (length > kMaxFrameBytes) return Status(Code::Internal, cat("sent a control frame of ", length, " bytes"));
+  if (rest.size() < kHeadBytes + length) return false;
+  const ByteSpan payload = rest.subspan(kHeadBytes, length);
+  if (!member::same_secret(seal_in_.next(word, payload), rest.subspan(sizeof word, kSealBytes))) {
+    return Status(Code::Internal, "a control frame was changed, lost or repeated on its way (its MAC is wrong)");
   }
+  parsed_ += kHeadBytes + length;
+  if ((word & kCreditMark) != 0) {
+    RONDE_TRY(take_credit(payload));
+    return true;
+  }
+  arrived_ += kHeadBytes + length;
+  if (arrived_ - credited_ > kCreditBytes) return Status(Code::Internal, "sent control frames beyond its credit");
+  frames_.emplace_back(payload.begin(), payload.end());
+  return true;
 }
 
-// False: nothing more now. What is buffered is bounded by the peer's credit, and what lacks credit fails in next_frame.
+// False: nothing more now.
 Result<bool> TcpCarrier::read_more() {
   if (!readable_) return false;
-  in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(taken_));
-  taken_ = 0;
+  in_.erase(in_.begin(), in_.begin() + static_cast<ptrdiff_t>(parsed_));
+  parsed_ = 0;
   const size_t before = in_.size();
   in_.resize(before + kReadBytes);
   const auto got = os::read_some(fd_, std::span(in_).subspan(before));
@@ -172,23 +172,33 @@ Result<bool> TcpCarrier::read_more() {
   return readable_;
 }
 
+// Takes in all that has arrived. What it finds wrong ends the input.
+void TcpCarrier::absorb() {
+  while (!input_over_) {
+    auto more = take_in_frame();
+    if (more.ok() && !*more) more = read_more();
+    if (!more.ok()) {
+      input_over_ = true;
+      fail(more.status());
+    } else if (!*more) {
+      return;
+    }
+  }
+}
+
 Result<std::optional<Bytes>> TcpCarrier::try_recv() {
   flush();
-  for (;;) {
-    if (input_over_) return failed_;
-    auto frame = next_frame();
-    if (!frame.ok()) return end_input(frame.status());
-    if (frame->has_value()) {
-      give_credit();
-      flush();
-      return frame;
-    }
-    const auto more = read_more();
-    if (!more.ok()) return end_input(more.status());
-    if (*more) continue;
+  if (frames_.empty()) absorb();
+  if (frames_.empty()) {
     if (!failed_.ok()) return failed_;
-    return frame;
+    return std::optional<Bytes>();
   }
+  Bytes frame = std::move(frames_.front());
+  frames_.pop_front();
+  taken_ += kHeadBytes + frame.size();
+  give_credit();
+  flush();
+  return std::optional(std::move(frame));
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ class Service {
 
   void step() {
     events_.collect();
+    serve();  // ends are seen before those who come in their place
     for (auto& greeted : greeter_.take(clock_.now())) admit(std::move(greeted));
     serve();
     rendezvous_.tick(clock_.now());

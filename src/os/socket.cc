@@ -173,6 +173,10 @@ Status set_keepalive(const Fd& fd, Duration silence) {
   return set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, millis);
 }
 
+Status set_receive_buffer(const Fd& fd, size_t bytes) {
+  return set_option(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(bytes));
+}
+
 Address peer_address(const Fd& fd) {
   return address_by(&::getpeername, fd);
 }

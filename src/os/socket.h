@@ -64,6 +64,8 @@ Result<std::vector<Fd>> recv_fds_by(const Fd& fd, size_t count, Time deadline);
 
 // For control links: told within `silence` when the peer's host is gone; a stopped process is not taken for it.
 Status set_keepalive(const Fd& fd, Duration silence);
+// How much a peer may send that nobody here has read. The system takes it as a wish and has a limit.
+Status set_receive_buffer(const Fd& fd, size_t bytes);
 Address peer_address(const Fd& fd);
 Address own_address(const Fd& fd);
 
