@@ -94,7 +94,7 @@ class Reducer:
         _owners[parameter] = weakref.ref(self)
         slot = _Slot(parameter, f"gradient.{self._instance}.{name}")
         self._slots[parameter] = slot
-        self.window.add(parameter)
+        self.window.add(slot)
         # The accumulator's own pre-hook runs before .grad is touched, and not at all under autograd.grad().
         with torch.enable_grad():
             slot.node = parameter.view_as(parameter).grad_fn.next_functions[0][0]
@@ -123,14 +123,14 @@ class Reducer:
         parameter = slot.parameter
         kept = parameter.grad is not None  # the reduced gradient is still there, and would be added to
         if window.is_abandoned:
-            if kept and self._op != Average and any(window.is_submitted(key) for key in self._slots):
+            if kept and self._op != Average and any(map(window.is_submitted, self._slots.values())):
                 self._raise_extra_backward(slot)
             self.drop()
-        elif window.state is State.OPEN and window.is_submitted(parameter):
+        elif window.state is State.OPEN and window.is_submitted(slot):
             if kept:
                 self._raise_extra_backward(slot)
             self._await(slot)
-            window.forget(parameter)
+            window.forget(slot)
 
     def _raise_extra_backward(self, slot: _Slot) -> None:
         raise AssertionError(
@@ -140,13 +140,13 @@ class Reducer:
         )
 
     def _after_accumulation(self, slot: _Slot) -> None:
-        ready = self.window.gradient_ready(slot.parameter)
+        ready = self.window.gradient_ready(slot)
         if ready is Ready.KEEP:
             return
         try:
             self._submit(slot, MORE if ready is Ready.SUBMIT_MORE else 0)
         except Exception:
-            self.window.forget(slot.parameter)
+            self.window.forget(slot)
             raise
         if self.window.is_complete:
             torch.autograd.Variable._execution_engine.queue_callback(self._await_all)
@@ -200,8 +200,8 @@ class Reducer:
         if self.window.state is State.SETTLED:
             return
         self.adopt(groups)
-        for parameter in self.window.missing():
-            slot = self._slots[parameter]
+        for slot in self.window.missing():
+            parameter = slot.parameter
             if slot.taken_over:
                 raise RuntimeError(
                     f"the parameter of '{slot.name.decode()}' belongs to a DistributedOptimizer that was made later; "
@@ -212,7 +212,7 @@ class Reducer:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
             self._submit(slot, MORE)
-            self.window.submitted_late(parameter)
+            self.window.submitted_late(slot)
         self._await_all()
         self.window.settle()
 
