@@ -20,9 +20,9 @@ constexpr Ending killed(int signal) {
 }
 
 // Steps a policy and writes down what it does: "publish 2: text", "signal 15".
-class Run {
+class JobRun {
  public:
-  explicit Run(int size) : policy({.hosts = std::vector<std::string>(static_cast<size_t>(size), "h"), .grace = 3s}) {
+  explicit JobRun(int size) : policy({.hosts = std::vector<std::string>(static_cast<size_t>(size), "h"), .grace = 3s}) {
     for (int rank = 0; rank < size; ++rank) step(Started{rank, 100 + rank});
   }
   std::vector<std::string> step(const Event& event) {
@@ -44,7 +44,7 @@ class Run {
 using Actions = std::vector<std::string>;
 
 TEST(Policy, a_job_that_ends_well_says_nothing_and_returns_0) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(LeftJob{0}), Actions{});
   EXPECT_EQ(run.step(Ended{0, kOk}), Actions{});
   EXPECT_FALSE(run.policy.finished());
@@ -57,7 +57,7 @@ TEST(Policy, a_job_that_ends_well_says_nothing_and_returns_0) {
 }
 
 TEST(Policy, a_death_by_signal_is_published_at_once_and_the_others_are_ended_step_by_step) {
-  Run run(3);
+  JobRun run(3);
   EXPECT_EQ(run.step(Ended{2, killed(SIGKILL)}),
             Actions{"publish 2: rank 2 (host h, pid 102) was killed by signal 9 (SIGKILL)"});
   EXPECT_EQ(run.after(2999ms), Actions{});
@@ -74,7 +74,7 @@ TEST(Policy, a_death_by_signal_is_published_at_once_and_the_others_are_ended_ste
 }
 
 TEST(Policy, a_failing_rank_gets_a_moment_to_tell_why) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(Ended{1, status(1)}), Actions{});
   EXPECT_EQ(run.after(20ms), Actions{});
   EXPECT_EQ(run.step(Told{1, "ValueError: no"}),
@@ -83,21 +83,21 @@ TEST(Policy, a_failing_rank_gets_a_moment_to_tell_why) {
 }
 
 TEST(Policy, a_failing_rank_that_tells_nothing_is_published_after_that_moment) {
-  Run run(2);
+  JobRun run(2);
   run.step(Ended{1, status(7)});
   EXPECT_EQ(run.policy.next_deadline(), run.now + kTellPatience);
   EXPECT_EQ(run.after(kTellPatience), Actions{"publish 1: rank 1 (host h, pid 101) exited with status 7"});
 }
 
 TEST(Policy, what_was_told_before_the_end_is_published_with_it) {
-  Run run(2);
+  JobRun run(2);
   run.step(Told{1, "KeyError: 'x'"});
   EXPECT_EQ(run.step(Ended{1, status(1)}),
             Actions{"publish 1: rank 1 (host h, pid 101) exited with status 1 after KeyError: 'x'"});
 }
 
 TEST(Policy, the_first_to_die_is_blamed_even_if_another_is_published_sooner) {
-  Run run(3);
+  JobRun run(3);
   run.step(Ended{1, status(3)});
   EXPECT_EQ(run.step(Ended{2, killed(SIGSEGV)}), Actions{});
   EXPECT_EQ(run.after(kTellPatience), Actions{"publish 1: rank 1 (host h, pid 101) exited with status 3"});
@@ -107,7 +107,7 @@ TEST(Policy, the_first_to_die_is_blamed_even_if_another_is_published_sooner) {
 }
 
 TEST(Policy, failures_that_follow_are_consequences) {
-  Run run(2);
+  JobRun run(2);
   run.step(Ended{0, killed(SIGKILL)});
   run.step(Told{1, "PeerLostError"});
   EXPECT_EQ(run.step(Ended{1, status(1)}), Actions{});
@@ -116,7 +116,7 @@ TEST(Policy, failures_that_follow_are_consequences) {
 }
 
 TEST(Policy, a_rank_that_tells_its_failure_and_hangs_is_blamed_after_a_second) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(Told{1, "OSError: gone"}), Actions{});
   EXPECT_EQ(run.after(kEndPatience),
             Actions{"publish 1: rank 1 (host h, pid 101) failed and has not ended yet: OSError: gone"});
@@ -128,7 +128,7 @@ TEST(Policy, a_rank_that_tells_its_failure_and_hangs_is_blamed_after_a_second) {
 }
 
 TEST(Policy, an_exit_with_0_without_leaving_is_told_to_the_others_but_is_no_failure) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(Ended{1, kOk}), Actions{});
   EXPECT_EQ(run.after(kLeavePatience),
             Actions{"publish 1: rank 1 (host h, pid 101) exited with status 0 without shutting down"});
@@ -138,7 +138,7 @@ TEST(Policy, an_exit_with_0_without_leaving_is_told_to_the_others_but_is_no_fail
 }
 
 TEST(Policy, a_leave_that_arrives_after_the_exit_still_counts) {
-  Run run(2);
+  JobRun run(2);
   run.step(Ended{1, kOk});
   run.step(LeftJob{1});
   EXPECT_EQ(run.after(10s), Actions{});
@@ -146,7 +146,7 @@ TEST(Policy, a_leave_that_arrives_after_the_exit_still_counts) {
 }
 
 TEST(Policy, whoever_fails_because_another_went_quietly_gives_the_status) {
-  Run run(2);
+  JobRun run(2);
   run.step(Ended{1, kOk});
   run.after(kLeavePatience);
   run.step(Told{0, "PeerLostError: rank 1 exited with status 0 without shutting down"});
@@ -156,7 +156,7 @@ TEST(Policy, whoever_fails_because_another_went_quietly_gives_the_status) {
 }
 
 TEST(Policy, an_interrupt_is_forwarded_and_blames_nobody) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(Interrupted{SIGINT}), Actions{"signal 2"});
   EXPECT_EQ(run.after(60s), Actions{}) << "the ranks may take their time to save";
   EXPECT_EQ(run.step(Ended{0, killed(SIGINT)}), Actions{"publish -1: the job was interrupted by signal 2 (SIGINT)"});
@@ -168,14 +168,14 @@ TEST(Policy, an_interrupt_is_forwarded_and_blames_nobody) {
 }
 
 TEST(Policy, ranks_that_end_well_after_an_interrupt_still_give_its_status) {
-  Run run(1);
+  JobRun run(1);
   run.step(Interrupted{SIGTERM});
   run.step(Ended{0, kOk});
   EXPECT_EQ(run.policy.verdict().status, 143);
 }
 
 TEST(Policy, a_second_interrupt_kills_but_an_echo_of_the_first_does_not) {
-  Run run(1);
+  JobRun run(1);
   run.step(Interrupted{SIGTERM});
   run.now += kEcho - 1ms;
   EXPECT_EQ(run.step(Interrupted{SIGTERM}), Actions{});
@@ -186,7 +186,7 @@ TEST(Policy, a_second_interrupt_kills_but_an_echo_of_the_first_does_not) {
 }
 
 TEST(Policy, an_interrupt_during_a_failure_does_not_hide_who_failed) {
-  Run run(2);
+  JobRun run(2);
   run.step(Ended{0, killed(SIGSEGV)});
   EXPECT_EQ(run.step(Interrupted{SIGINT}), Actions{"signal 2"});
   run.step(Ended{1, killed(SIGINT)});
@@ -195,7 +195,7 @@ TEST(Policy, an_interrupt_during_a_failure_does_not_hide_who_failed) {
 }
 
 TEST(Policy, output_that_nobody_reads_ends_the_ranks_without_waiting_for_them) {
-  Run run(1);
+  JobRun run(1);
   EXPECT_EQ(run.step(Interrupted{SIGPIPE}), Actions{"signal 15"});
   EXPECT_EQ(run.after(3s), Actions{"signal 15"});
   EXPECT_EQ(run.after(5s), Actions{"signal 9"});
@@ -205,14 +205,14 @@ TEST(Policy, output_that_nobody_reads_ends_the_ranks_without_waiting_for_them) {
 
 TEST(Policy, a_program_that_cannot_be_executed_gives_126_or_127) {
   for (const auto& [error, expected] : {std::pair(EACCES, 126), std::pair(ENOENT, 127)}) {
-    Run run(1);
+    JobRun run(1);
     run.step(Ended{0, {Ending::Kind::NotStarted, error, false}});
     EXPECT_EQ(run.policy.verdict().status, expected);
   }
 }
 
 TEST(Policy, a_lost_agent_ends_the_job_and_is_named) {
-  Run run(2);
+  JobRun run(2);
   EXPECT_EQ(run.step(AgentLost{77, killed(SIGKILL)}),
             Actions{"publish -1: the agent of host h (pid 77) was killed by signal 9 (SIGKILL)"});
   EXPECT_TRUE(run.policy.finished());
@@ -222,7 +222,7 @@ TEST(Policy, a_lost_agent_ends_the_job_and_is_named) {
 }
 
 TEST(Policy, out_of_memory_is_named) {
-  Run run(1);
+  JobRun run(1);
   run.step(Ended{0, {Ending::Kind::Killed, SIGKILL, true}});
   EXPECT_EQ(run.policy.verdict().line, "rank 0 (pid 100) was killed by the kernel, out of memory: signal 9 (SIGKILL)");
 }
