@@ -57,6 +57,7 @@ TEST(Cutting, the_wait_of_one_member_does_not_cut_what_another_holds_back) {
     cluster.submit(0, allreduce("x"), true);
     cluster.submit(1, allreduce("x"), true);
     cluster.submit(2, allreduce("x"));
+    cluster.run();
     cluster.member(0).flush(kWorldSet);
     cluster.run();
     EXPECT_EQ(cluster.outcome(2), "");

@@ -113,6 +113,27 @@ TEST(Groups, a_late_group_with_a_name_of_its_own_fails_as_a_whole_and_leaves_no_
   }
 }
 
+TEST(Groups, that_meet_two_failures_hear_of_the_older_one) {
+  TestCluster cluster(3);
+  cluster.submit(0, group({"x", "a"}));
+  cluster.submit(1, group({"x", "b"}));
+  cluster.run();
+  cluster.submit(0, group({"x", "y"}));
+  cluster.submit(1, group({"y", "x"}));
+  cluster.run();
+  for (const char* name : {"'a'", "'y'"}) {
+    cluster.submit(2, group({"y", "x"}));
+    cluster.run();
+    EXPECT_THAT(cluster.failure(2).message(), HasSubstr(cat("rank 0 submits the group of 2: 'x' and ", name)));
+  }
+  for (Rank rank = 0; rank < 3; ++rank) {
+    (void)cluster.told(rank);
+    cluster.submit(rank, group({"y", "x"}));
+  }
+  cluster.run();
+  for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank), "y x");
+}
+
 TEST(Groups, in_another_order_are_a_mismatch) {
   TestCluster cluster(2);
   cluster.submit(0, group({"x", "y"}));

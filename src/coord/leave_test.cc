@@ -103,6 +103,21 @@ TEST(Leave, of_all_ranks_one_after_the_other_is_quiet) {
   }
 }
 
+TEST(Leave, with_thousands_of_pending_operations_takes_few_bytes) {
+  TestCluster cluster(3);
+  for (int i = 0; i < 5000; ++i) {
+    cluster.submit(0, allreduce(cat("t", i)));
+    cluster.submit(2, allreduce(cat("t", i)));
+  }
+  cluster.run();
+  cluster.member(1).leave();
+  const size_t before = cluster.decision_bytes();
+  cluster.run();
+  EXPECT_EQ(cluster.told(0).size(), 5000u);
+  EXPECT_EQ(cluster.told(2).size(), 5000u);
+  EXPECT_LT(cluster.decision_bytes() - before, 20'000u);
+}
+
 TEST(Leave, is_the_end_of_a_rank_s_reports) {
   TestCluster cluster(2);
   cluster.member(1).leave();

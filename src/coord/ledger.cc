@@ -168,10 +168,8 @@ void Ledger::absorb(Rank rank, const Key& key, std::span<const std::shared_ptr<F
     settle(*failure);
     return;
   }
-  // At the rank's place: ranks that come later meet it before the units of later calls.
-  const auto place = std::find_if(generations.begin(), generations.end(),
-                                  [&](const Generation& generation) { return !has_seen(generation, rank); });
-  generations.insert(place, Generation{nullptr, failures.front(), {}})->seen.add(rank);
+  generations.push_back(Generation{nullptr, failures.front(), {}});
+  generations.back().seen.add(rank);
   failures.front()->keys.push_back(key);
 }
 
@@ -198,7 +196,12 @@ std::vector<Ended> Ledger::fail_call(Rank rank, std::span<const Entry> call, con
 
 std::vector<Ended> Ledger::fail_everything() {
   std::vector<Ended> out;
-  for (const auto& unit : units_) out.push_back(Ended{keys_of(*unit), unit->reported.ranks()});
+  for (const auto& unit : units_) {
+    const std::vector<Key> keys = keys_of(*unit);
+    std::vector<Rank> ranks = unit->reported.ranks();
+    if (out.empty() || out.back().ranks != ranks) out.push_back(Ended{{}, std::move(ranks)});
+    out.back().keys.insert(out.back().keys.end(), keys.begin(), keys.end());
+  }
   units_.clear();
   slots_.clear();
   return out;

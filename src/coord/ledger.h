@@ -99,7 +99,8 @@ class Ledger {
   Ended fail(Unit& unit, const Status& status);
   // A call that cannot belong to one healthy unit: it ends, and so do the units it strikes.
   std::vector<Ended> fail_call(Rank rank, std::span<const Entry> call, const Status& status);
-  // Every unit ends, and nothing is remembered (no operation of this set can succeed any more).
+  // Every unit ends, neighbours with the same ranks in one, and nothing is remembered (no operation of this set can
+  // succeed any more).
   std::vector<Ended> fail_everything();
 
  private:

@@ -85,7 +85,10 @@ Status Negotiation::begin_or_fail(Rank rank, const std::vector<Entry>& call, boo
 
 void Negotiation::join(Rank rank, Unit& unit, const std::vector<Entry>& call, bool more, Time now) {
   ledger_.join(unit, rank, call);
-  if (more && unit.held.add(rank)) ++of(rank).held;
+  if (more) {
+    unit.held.add(rank);
+    of(rank).may_hold = true;
+  }
   Status status = disagreement(rank, unit, call);
   if (status.ok() && !ledger_.is_complete(unit)) return;
   if (status.ok()) status = measure(unit);
@@ -132,26 +135,18 @@ Status Negotiation::measure(Unit& unit) const {
 
 void Negotiation::flush(Rank rank) {
   ready_.on_flush(rank);
-  if (of(rank).held == 0) return;
+  if (!std::exchange(of(rank).may_hold, false)) return;
   for (const auto& unit : ledger_.units()) {
     if (unit->held.remove(rank) && unit->held.empty() && ledger_.is_complete(*unit)) ready_.on_released(*unit);
   }
-  of(rank).held = 0;
-}
-
-// The unit is about to leave the ledger: nobody holds it back any more.
-void Negotiation::let_go(const Unit& unit) {
-  for (const Rank rank : unit.held.ranks()) --of(rank).held;
 }
 
 void Negotiation::fail_unit(Unit& unit, const Status& status) {
-  let_go(unit);
   ready_.remove(unit);
   decisions_->add_end(set_, status, ledger_.fail(unit, status));
 }
 
 void Negotiation::fail_call(Rank rank, const std::vector<Entry>& call, const Status& status) {
-  for (const Unit* unit : ledger_.struck_by(rank, call)) let_go(*unit);
   for (const Ended& ended : ledger_.fail_call(rank, call, status)) decisions_->add_end(set_, status, ended);
 }
 
@@ -159,7 +154,6 @@ void Negotiation::end(Rank rank, const Status& why) {
   if (!gone_.ok()) return;
   gone_ = why;
   ready_.clear();
-  for (OfRank& one : of_rank_) one.held = 0;
   for (Ended& ended : ledger_.fail_everything()) {
     std::erase(ended.ranks, rank);  // its own end on its own side
     decisions_->add_end(set_, why, ended);
@@ -192,7 +186,6 @@ void Negotiation::cut_due(Time now) {
       pieces.push_back(Piece{fusion_class, u, std::min(bytes_of(entry), kMostCountedBytes), encoded_bytes(entry)});
       entries.push_back(entry);
     }
-    let_go(*units[u]);
   }
   for (Unit* unit : units) ledger_.close(*unit);
   CutLimits limits{.wire_bytes = options_.max_frame_bytes - kBatchHeadBytes};

@@ -36,7 +36,7 @@ class Negotiation {
  private:
   struct OfRank {
     uint64_t next_number = 0;  // of its unnamed operations
-    size_t held = 0;           // units it holds back
+    bool may_hold = false;     // has submitted with `more` since its last flush
   };
   OfRank& of(Rank rank) { return of_rank_[static_cast<size_t>(rank)]; }
 
@@ -49,7 +49,6 @@ class Negotiation {
 
   void fail_unit(Unit& unit, const Status& status);
   void fail_call(Rank rank, const std::vector<Entry>& call, const Status& status);
-  void let_go(const Unit& unit);
 
   Call call_of(Rank rank, const std::vector<Entry>& call) const;
   Call call_of(const Unit& unit) const;
