@@ -35,7 +35,7 @@ def _failure(error: BaseException) -> dict[str, Any]:
         value = dumps(error)
     except Exception:  # pickling runs code of the exception's class
         value = None
-    text = "".join(traceback.format_exception(error))
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return {"failed": True, "value": value, "text": text, "at": time.time()}
 
 
