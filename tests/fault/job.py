@@ -14,6 +14,7 @@ from pathlib import Path
 
 RONDE = str(Path(sys.executable).with_name("ronde"))
 HERE = Path(__file__).parent
+START_SECONDS = 240.0  # four times PyTorch from a cold disk beside other work
 
 
 def until(condition, seconds: float, what: str):
@@ -52,7 +53,7 @@ class Job:
         path = self.folder / f"{what}.{rank}"
         return json.loads(path.read_text()) if path.exists() else None
 
-    def wait_for_note(self, what: str, rank: int, seconds: float = 60):
+    def wait_for_note(self, what: str, rank: int, seconds: float = START_SECONDS):
         def look():
             status = self.process.poll()
             found = self.note(what, rank)

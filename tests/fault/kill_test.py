@@ -6,6 +6,8 @@ import signal
 import pytest
 from job import until
 
+pytestmark = pytest.mark.timeout(400)
+
 RANKS = 4
 SECONDS_TO_TELL = 2.0
 

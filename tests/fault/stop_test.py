@@ -6,11 +6,12 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.timeout(400)
+
 RANKS = 4
 CONTROL_SILENCE = 10.0  # seconds after which a dead host is noticed (kControlSilence)
 
 
-@pytest.mark.timeout(240)
 def test_a_rank_stopped_for_three_timeouts_under_control_load_goes_on(start_job):
     job = start_job("stopped_worker.py", RANKS)
     job.signal(2, signal.SIGSTOP)
@@ -28,7 +29,6 @@ def test_a_rank_stopped_for_three_timeouts_under_control_load_goes_on(start_job)
     assert job.left_behind() == []
 
 
-@pytest.mark.timeout(240)
 def test_a_rank_stopped_in_the_middle_of_big_allreduces_goes_on(start_job):
     job = start_job("loop_worker.py", RANKS)
     for rank in range(RANKS):
