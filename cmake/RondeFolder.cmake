@@ -3,7 +3,8 @@
 #
 #   ronde_folder(op DEPS base tensor)
 #
-# x.cc belongs to the library ronde_op, x_test.cc to the test program op_test, x_bench.cc is a program of its own.
+# x.cc belongs to the library ronde_op, x_test.cc to the test program op_test, x_bench.cc is a program of its own; main.cc is
+# left to the folder.
 # LABELS marks the test program for ctest (threads: also run under TSan, and built by the target threaded_tests). LIBS are
 # outside libraries, TEST_DEPS folders that only tests and benchmarks see.
 function(ronde_folder name)
@@ -14,7 +15,7 @@ function(ronde_folder name)
   set(benches ${all})
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
   set(sources ${all})
-  list(FILTER sources EXCLUDE REGEX "(_test|_bench)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|_bench|/main)\\.cc$")
 
   set(deps)
   foreach(dep ${ARG_DEPS})

@@ -47,7 +47,6 @@ Result<bool> ControlPlane::send_reports(Time now) {
     }
   }
   if (coordinator_) return true;
-  broken_rank_ = 0;
   return drain(reports_, *to_coordinator_);
 }
 
@@ -55,7 +54,6 @@ Result<bool> ControlPlane::receive_reports(Time now) {
   bool moved = false;
   for (size_t r = 0; r < to_ranks_.size(); ++r) {
     if (to_ranks_[r] == nullptr) continue;
-    broken_rank_ = static_cast<Rank>(r);
     while (true) {
       RONDE_ASSIGN(std::optional<Bytes> frame, to_ranks_[r]->try_recv());
       if (!frame) break;
@@ -73,7 +71,6 @@ Result<bool> ControlPlane::send_decisions() {
       decisions_[r].clear();
       continue;
     }
-    broken_rank_ = static_cast<Rank>(r);
     RONDE_ASSIGN(const bool sent, drain(decisions_[r], *to_ranks_[r]));
     moved |= sent;
   }
@@ -82,7 +79,6 @@ Result<bool> ControlPlane::send_decisions() {
 
 Result<bool> ControlPlane::receive_decisions(std::vector<coord::Event>& events) {
   bool moved = false;
-  broken_rank_ = 0;
   while (true) {
     RONDE_ASSIGN(std::optional<Bytes> frame, to_coordinator_->try_recv());
     if (!frame) return moved;
@@ -107,10 +103,6 @@ Result<bool> ControlPlane::drain(std::deque<Bytes>& queue, control::Carrier& car
     moved = true;
   }
   return moved;
-}
-
-void ControlPlane::on_lost(Rank rank, const Status& cause) {
-  if (coordinator_) coordinator_->on_lost(rank, cause);
 }
 
 Time ControlPlane::next_deadline() const {

@@ -24,12 +24,9 @@ class ControlPlane {
   coord::Member& member() { return member_; }
 
   // Moves frames both ways until nothing moves; appends what the decisions mean for this rank. True if anything moved.
-  // An error: a carrier broke or a peer sent nonsense; `broken_rank()` says on whose side.
+  // An error: a carrier broke or a peer sent nonsense; the text says who.
   Result<bool> pump(Time now, std::vector<coord::Event>& events);
-  Rank broken_rank() const { return broken_rank_; }
 
-  // Rank 0: operations that need `rank` end with `cause`.
-  void on_lost(Rank rank, const Status& cause);
   Time next_deadline() const;
   // True while frames wait for room in a carrier.
   bool has_unsent() const;
@@ -52,7 +49,6 @@ class ControlPlane {
   std::vector<control::Carrier*> to_ranks_;
   std::deque<Bytes> reports_;                 // towards the coordinator
   std::vector<std::deque<Bytes>> decisions_;  // towards each rank; the own one is taken directly
-  Rank broken_rank_ = -1;
   uint64_t bytes_sent_ = 0;
   uint64_t bytes_received_ = 0;
 };
