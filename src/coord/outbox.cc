@@ -17,10 +17,10 @@ void Outbox::submit(std::vector<Tensor> call) {
   Held& held = held_[call.front().request.set];
   if (!more) release(held);
   std::vector<Outgoing>& queue = more && !eager_ ? held.items : sending_;
-  if (call.size() > 1) queue.push_back(Group{static_cast<uint32_t>(call.size())});
+  if (call.size() > 1) queue.emplace_back(std::in_place_type<Group>, Group{static_cast<uint32_t>(call.size())});
   for (Tensor& tensor : call) {
     held.name_bytes += more ? tensor.request.name.size() : 0;
-    queue.push_back(std::move(tensor));
+    queue.emplace_back(std::in_place_type<Tensor>, std::move(tensor));
   }
   // A submission without `more` is a flush of those before it.
   held.needs_flush = more;
@@ -30,13 +30,13 @@ void Outbox::submit(std::vector<Tensor> call) {
 void Outbox::flush(SetId set) {
   Held& held = held_[set];
   release(held);
-  if (held.needs_flush) sending_.push_back(Flush{set});
+  if (held.needs_flush) sending_.emplace_back(std::in_place_type<Flush>, Flush{set});
   held.needs_flush = false;
 }
 
 void Outbox::leave() {
   held_.clear();
-  sending_.push_back(Leave{});
+  sending_.emplace_back(std::in_place_type<Leave>);
 }
 
 void Outbox::clear() {
