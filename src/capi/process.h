@@ -6,8 +6,10 @@
 
 #include <atomic>
 #include <mutex>
+#include <vector>
 
 #include "engine/bootstrap.h"
+#include "ronde/ronde.h"
 
 namespace ronde::capi {
 
@@ -20,8 +22,10 @@ class Process {
   // Ok, or in a child of fork an error that names both processes.
   Status check_not_forked() const;
 
-  std::mutex init_mutex;  // guards services: one init at a time
+  std::mutex init_mutex;  // guards services and handed_out: one init at a time
   engine::ProcessServices services;
+  // What ronde_init gave to users; never freed, so that a call after shutdown meets an object.
+  std::vector<ronde_engine*> handed_out;
 
  private:
   Process() = default;

@@ -87,6 +87,9 @@ int ronde_init(ronde_engine** out) {
   engine->engine = std::move(started).value();
   engine->transport = engine->engine->transport();
   engine->transport_reason = engine->engine->transport_reason();
+  ronde::capi::Process& process = ronde::capi::Process::instance();
+  const std::lock_guard lock(process.init_mutex);
+  process.handed_out.push_back(engine);
   *out = engine;
   return RONDE_OK;
 }

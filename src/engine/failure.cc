@@ -93,6 +93,7 @@ Time Engine::next_deadline() const {
   if (symptom_) out = std::min(out, symptom_since_ + kWaitForCause);
   if (!batches_.empty()) out = std::min(out, batches_.oldest() + parts_.settings.collective_timeout);
   if (parts_.greeter) out = std::min(out, parts_.greeter->next_deadline());
+  if (parts_.links) out = std::min(out, parts_.links->next_deadline());
   return out;
 }
 
