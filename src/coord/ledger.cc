@@ -119,7 +119,8 @@ void Ledger::settle(const Failure& failure) {
 }
 
 std::shared_ptr<Failure> Ledger::make_failure(const Status& status) {
-  return std::make_shared<Failure>(Failure{++last_failure_, status, {}, {}});
+  ++last_failure_;
+  return std::make_shared<Failure>(Failure{last_failure_, last_failure_, status, {}, {}});
 }
 
 Ended Ledger::fail(Unit& unit, const Status& status) {
@@ -136,6 +137,19 @@ std::shared_ptr<Failure> Ledger::oldest_met(Rank rank, std::span<const Entry> ca
     const Generation* generation = next_of(rank, entry.key);
     if (generation == nullptr || generation->failure == nullptr) continue;
     if (out == nullptr || generation->failure->serial < out->serial) out = generation->failure;
+  }
+  return out;
+}
+
+// The oldest failure that the call meets, and those it meets that fell with that one at one blow.
+std::vector<std::shared_ptr<Failure>> Ledger::absorbers(Rank rank, std::span<const Entry> call) const {
+  std::vector<std::shared_ptr<Failure>> out;
+  if (auto oldest = oldest_met(rank, call)) out.push_back(std::move(oldest));
+  for (const Entry& entry : call) {
+    const Generation* generation = next_of(rank, entry.key);
+    if (generation == nullptr || generation->failure == nullptr) continue;
+    const bool is_new = std::find(out.begin(), out.end(), generation->failure) == out.end();
+    if (is_new && generation->failure->blow == out.front()->blow) out.push_back(generation->failure);
   }
   return out;
 }
@@ -175,11 +189,11 @@ void Ledger::absorb(Rank rank, const Key& key, std::span<const std::shared_ptr<F
 
 std::vector<Ended> Ledger::fail_call(Rank rank, std::span<const Entry> call, const Status& status) {
   std::vector<Ended> out;
-  std::vector<std::shared_ptr<Failure>> failures;
-  if (auto met = oldest_met(rank, call)) failures.push_back(std::move(met));
+  std::vector<std::shared_ptr<Failure>> failures = absorbers(rank, call);
   for (Unit* unit : struck_by(rank, call)) {
     out.push_back(Ended{keys_of(*unit), unit->reported.ranks()});
     failures.push_back(make_failure(status));
+    failures.back()->blow = failures.front()->blow;
     bury(*unit, failures.back());
   }
   out.push_back(Ended{{}, {rank}});

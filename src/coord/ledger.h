@@ -12,8 +12,9 @@
 // Where the members of groups differ, the calls of all ranks have still to pair up afterwards, although they named
 // different things. So a call that runs into a failure is absorbed by it as a whole: names that the failure did not
 // have yet become part of it, and ranks whose calls were groups count as having used every name of it. Healthy units
-// that the absorbed call also names belong to later calls and stay. (Unnamed operations are consumed strictly one by
-// one instead: each rank counts them by itself, and a number never comes back.)
+// that the absorbed call also names belong to later calls and stay. Where one call brought several units to fall, a
+// call like it is absorbed by all of their failures. (Unnamed operations are consumed strictly one by one instead: each
+// rank counts them by itself, and a number never comes back.)
 #pragma once
 
 #include <cstdint>
@@ -57,6 +58,7 @@ struct Ended {
 // What failed together. It grows while further calls run into it.
 struct Failure {
   uint64_t serial = 0;  // failures in the order in which they came
+  uint64_t blow = 0;    // serial of the first of those that one call brought about together
   Status status;
   std::vector<Key> keys;
   RankSet groupers;  // ranks whose call was a group
@@ -114,6 +116,7 @@ class Ledger {
   static bool has_seen(const Generation& generation, Rank rank);
   const Generation* next_of(Rank rank, const Key& key) const;
   std::shared_ptr<Failure> oldest_met(Rank rank, std::span<const Entry> call) const;
+  std::vector<std::shared_ptr<Failure>> absorbers(Rank rank, std::span<const Entry> call) const;
   std::shared_ptr<Failure> make_failure(const Status& status);
   void bury(Unit& unit, const std::shared_ptr<Failure>& failure);
   void absorb(Rank rank, const Key& key, std::span<const std::shared_ptr<Failure>> failures);
