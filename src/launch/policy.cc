@@ -134,7 +134,7 @@ std::string Policy::name(int rank, bool with_host) const {
 
 std::string Policy::what_happened(int rank) const {
   const Rank& it = ranks_[rank];
-  return it.ending ? describe(*it.ending, it.told) : cat("failed and has not ended yet: ", it.told);
+  return it.ending ? describe(*it.ending, it.told) : cat("failed: ", it.told);
 }
 
 Verdict Policy::verdict() const {

@@ -118,8 +118,7 @@ TEST(Policy, failures_that_follow_are_consequences) {
 TEST(Policy, a_rank_that_tells_its_failure_and_hangs_is_blamed_after_a_second) {
   JobRun run(2);
   EXPECT_EQ(run.step(Told{1, "OSError: gone"}), Actions{});
-  EXPECT_EQ(run.after(kEndPatience),
-            Actions{"publish 1: rank 1 (host h, pid 101) failed and has not ended yet: OSError: gone"});
+  EXPECT_EQ(run.after(kEndPatience), Actions{"publish 1: rank 1 (host h, pid 101) failed: OSError: gone"});
   EXPECT_EQ(run.after(3s), Actions{"signal 15"});
   run.step(Ended{0, status(1)});
   run.step(Ended{1, killed(SIGTERM)});
