@@ -3,6 +3,7 @@
 // itself: output = postscale(prescale(input)), with the roundings of a group.
 #include "collective/run/alone.h"
 
+#include "collective/run/copy.h"
 #include "collective/run/cursor.h"
 
 namespace ronde::collective {
@@ -22,8 +23,11 @@ class Alone final : public Running {
     Piece piece;
     if (!cursor_.next(piece, kBlockBytes / static_cast<int64_t>(line_.element_bytes()))) return Progress::Done;
     const auto count = static_cast<size_t>(piece.count);
-    if (piece.in != piece.out || !reduction_.pre.is_identity())
+    if (!reduction_.pre.is_identity()) {
       scale_copy(dtype_, piece.out, piece.in, count, reduction_.pre);
+    } else if (piece.in != piece.out) {
+      copy_bytes(piece.out, piece.in, count * line_.element_bytes());
+    }
     if (!reduction_.post.is_identity()) scale_copy(dtype_, piece.out, piece.out, count, reduction_.post);
     return Progress::Working;
   }

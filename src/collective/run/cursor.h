@@ -37,6 +37,7 @@ class SpanList {
 
   void add(const Piece& span);  // empty ones are left out
   int64_t total() const { return total_; }
+  size_t total_bytes() const { return static_cast<size_t>(total_) * element_bytes_; }
   size_t element_bytes() const { return element_bytes_; }
   // The line of the `index`-th of `parts` parts of each span.
   SpanList chunk(int parts, int index) const;

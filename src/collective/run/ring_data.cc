@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+
+#include "collective/run/copy.h"
 
 namespace ronde::collective {
 
@@ -66,7 +67,7 @@ std::optional<std::span<std::byte>> RingData::contiguous_output(int chunk, int64
 void RingData::copy_in(int chunk, int64_t segment, const std::byte* from) {
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);) {
-    std::memcpy(piece.out, from, in_bytes(piece.count));
+    copy_bytes(piece.out, from, in_bytes(piece.count));
     from += in_bytes(piece.count);
   }
 }
@@ -86,7 +87,7 @@ void RingData::reduce_in(int chunk, int64_t segment, const std::byte* from, bool
 void RingData::keep(int chunk, int64_t segment) {
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);)
-    if (piece.in != nullptr && piece.in != piece.out) std::memcpy(piece.out, piece.in, in_bytes(piece.count));
+    if (piece.in != nullptr && piece.in != piece.out) copy_bytes(piece.out, piece.in, in_bytes(piece.count));
 }
 
 void RingData::prescale(int chunk, int64_t segment) {

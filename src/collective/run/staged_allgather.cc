@@ -6,9 +6,9 @@
 // packs ahead of that as far as its slots are free. Own rows go straight from the input to the output. Memory traffic:
 // each member reads its input and writes its output once.
 #include <algorithm>
-#include <cstring>
 
 #include "collective/run/blocks.h"
+#include "collective/run/copy.h"
 #include "collective/run/staged_start.h"
 
 namespace ronde::collective {
@@ -17,7 +17,7 @@ namespace {
 class StagedAllgather final : public Running {
  public:
   StagedAllgather(const StagedParty& party, const BoundBatch& bound, const transport::ArenaLayout& layout)
-      : party_(party) {
+      : party_(party), to_output_(copy_to_output(whole_spans(bound).total_bytes())) {
     int64_t most = 0;
     for (size_t i = 0; i < party.size(); ++i) {
       rows_.push_back(rows_of(bound, i, party.self()));
@@ -49,8 +49,8 @@ class StagedAllgather final : public Running {
     SpanCursor cursor(rows_[self], plans_[self].block(packed_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * rows_[self].element_bytes();
-      std::memcpy(slot, piece.in, bytes);
-      std::memcpy(piece.out, piece.in, bytes);
+      stream_bytes(slot, piece.in, bytes);
+      to_output_(piece.out, piece.in, bytes);
       slot += bytes;
     }
     party_.publish_packed(packed_++);
@@ -66,7 +66,7 @@ class StagedAllgather final : public Running {
     SpanCursor cursor(rows_[from_], plans_[from_].block(step_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * rows_[from_].element_bytes();
-      std::memcpy(piece.out, slot, bytes);
+      to_output_(piece.out, slot, bytes);
       slot += bytes;
     }
     ++from_;
@@ -91,7 +91,8 @@ class StagedAllgather final : public Running {
   StagedParty party_;
   std::vector<SpanList> rows_;    // by member
   std::vector<BlockPlan> plans_;  // by member
-  uint64_t steps_ = 0;            // blocks of the longest
+  Copy to_output_;
+  uint64_t steps_ = 0;  // blocks of the longest
   uint64_t packed_ = 0;
   uint64_t step_ = 0;
   size_t from_ = 0;  // the member to read next

@@ -2,24 +2,30 @@
 // Staged allreduce. The batch is one line of elements, cut into blocks; of each block every member owns a share.
 //
 // For each block, at each member:
-//   pack    input, scaled, -> own slot                                 then store `packed`
-//   reduce  own share: all members' slots, in rank order, -> output and own slot, finished      when all have packed;
-//   store `reduced` unpack  the other shares: their owners' slots -> output            when all have reduced; store
-//   `done`
+//
+//   pack    input, scaled, -> own slot; store `packed`
+//   reduce  when all have packed: own share of all members' slots, in rank order, finished -> own slot and output;
+//           store `reduced`
+//   unpack  when all have reduced: the other shares, from their owners' slots -> output; store `done`
+//
 // Three cursors, packed >= reduced >= unpacked, the first ahead by up to as many blocks as there are slots. What can be
-// done furthest down the line is done first, while its data is still in the cache.
+// done furthest down the line is done first: that frees slots and lets the batch end.
 //
 // A member's own share is read by nobody else before it is reduced: without a prescale it is not packed at all but read
 // from the input. Each element is combined by one member and in rank order, so all members get the same bits, whatever
-// the blocks. Halves are rounded once, after the postscale. Memory traffic: input read once and output written once;
-// slots stay in the cache: 2(n-1)/n of the data is written to them.
-#include <cstring>
-
+// the blocks. Halves are rounded once, after the postscale.
+//
+// Memory traffic: input read once, output written once; 2(n-1)/n of the data is written to slots, past the cache
+// (copy.h), and read from there by others.
 #include "collective/run/blocks.h"
+#include "collective/run/copy.h"
 #include "collective/run/staged_start.h"
 
 namespace ronde::collective {
 namespace {
+
+// What is worked on at a time stays in the first-level cache.
+constexpr size_t kTileBytes = 16 * 1024;
 
 // What all forms of the collective know.
 struct Work {
@@ -29,36 +35,22 @@ struct Work {
   Reduction reduction;
   DType dtype;
 
+  Work(const StagedParty& members, const BoundBatch& bound, const transport::ArenaLayout& layout)
+      : party(members),
+        line(whole_spans(bound)),
+        plan(plan_blocks(line.total(), line.element_bytes(), party.size(), layout)),
+        reduction(reduction_of(bound.batch)),
+        dtype(bound.batch.dtype) {}
   size_t bytes(int64_t elements) const { return static_cast<size_t>(elements) * line.element_bytes(); }
 };
 
-Work work_of(const StagedParty& party, const BoundBatch& bound, const transport::ArenaLayout& layout) {
-  SpanList line = whole_spans(bound);
-  const BlockPlan plan = plan_blocks(line.total(), line.element_bytes(), party.size(), layout);
-  return {party, std::move(line), plan, reduction_of(bound.batch), bound.batch.dtype};
-}
-
-// input, scaled, -> slot
-void pack_range(const Work& work, Range range, std::byte* slot) {
-  SpanCursor cursor(work.line, range);
-  for (Piece piece; cursor.next(piece);) {
-    scale_copy(work.dtype, slot, piece.in, static_cast<size_t>(piece.count), work.reduction.pre);
-    slot += work.bytes(piece.count);
-  }
-}
-
-// slot -> output
-void unpack_range(const Work& work, Range range, const std::byte* slot) {
-  SpanCursor cursor(work.line, range);
-  for (Piece piece; cursor.next(piece);) {
-    std::memcpy(piece.out, slot, work.bytes(piece.count));
-    slot += work.bytes(piece.count);
-  }
-}
-
 class StagedAllreduce final : public Running {
  public:
-  explicit StagedAllreduce(Work work) : work_(std::move(work)), sources_(work_.party.size()) {}
+  explicit StagedAllreduce(Work work)
+      : work_(std::move(work)),
+        to_output_(copy_to_output(work_.line.total_bytes())),
+        tile_elements_(static_cast<int64_t>(kTileBytes / work_.line.element_bytes())),
+        sources_(work_.party.size()) {}
 
   Result<Progress> advance() override {
     if (unpacked_ == work_.plan.blocks) return Progress::Done;
@@ -83,10 +75,24 @@ class StagedAllreduce final : public Running {
     const size_t self = party().self();
     const Range block = work_.plan.block(b);
     const Range own = reads_own_input() ? share(b, self) : Range{block.end, block.end};
-    pack_range(work_, {block.begin, own.begin}, in_slot(self, b, block.begin));
-    pack_range(work_, {own.end, block.end}, in_slot(self, b, own.end));
+    pack_range({block.begin, own.begin}, in_slot(self, b, block.begin));
+    pack_range({own.end, block.end}, in_slot(self, b, own.end));
     party().publish_packed(packed_++);
     return true;
+  }
+
+  // input, scaled, -> slot
+  void pack_range(Range range, std::byte* slot) {
+    SpanCursor cursor(work_.line, range);
+    for (Piece piece; cursor.next(piece, tile_elements_);) {
+      const std::byte* from = piece.in;
+      if (!reads_own_input()) {
+        scale_copy(work_.dtype, tile_, piece.in, static_cast<size_t>(piece.count), work_.reduction.pre);
+        from = tile_;
+      }
+      stream_bytes(slot, from, work_.bytes(piece.count));
+      slot += work_.bytes(piece.count);
+    }
   }
 
   bool reduce() {
@@ -95,12 +101,13 @@ class StagedAllreduce final : public Running {
     const size_t self = party().self();
     Range at = share(b, self);
     SpanCursor cursor(work_.line, at);
-    for (Piece piece; cursor.next(piece, kReduceElements);) {
+    for (Piece piece; cursor.next(piece, tile_elements_);) {
       for (size_t i = 0; i < party().size(); ++i) sources_[i] = in_slot(i, b, at.begin);
       if (reads_own_input()) sources_[self] = piece.in;
-      combine(work_.reduction.combine, work_.dtype, piece.out, sources_, static_cast<size_t>(piece.count),
+      combine(work_.reduction.combine, work_.dtype, tile_, sources_, static_cast<size_t>(piece.count),
               work_.reduction.post);
-      std::memcpy(in_slot(self, b, at.begin), piece.out, work_.bytes(piece.count));
+      stream_bytes(in_slot(self, b, at.begin), tile_, work_.bytes(piece.count));
+      to_output_(piece.out, tile_, work_.bytes(piece.count));
       at.begin += piece.count;
     }
     party().publish_reduced(reduced_++);
@@ -113,17 +120,26 @@ class StagedAllreduce final : public Running {
     for (size_t owner = 0; owner < party().size(); ++owner) {
       if (owner == party().self()) continue;
       const Range range = share(b, owner);
-      unpack_range(work_, range, in_slot(owner, b, range.begin));
+      unpack_range(range, in_slot(owner, b, range.begin));
     }
     party().publish_done(unpacked_++);
     return true;
   }
 
-  // The result is copied to the slot while it is in the first-level cache.
-  static constexpr int64_t kReduceElements = 2048;
+  // slot -> output
+  void unpack_range(Range range, const std::byte* slot) {
+    SpanCursor cursor(work_.line, range);
+    for (Piece piece; cursor.next(piece);) {
+      to_output_(piece.out, slot, work_.bytes(piece.count));
+      slot += work_.bytes(piece.count);
+    }
+  }
 
   Work work_;
+  Copy to_output_;
+  int64_t tile_elements_;
   std::vector<const void*> sources_;  // by member
+  alignas(64) std::byte tile_[kTileBytes];
   uint64_t packed_ = 0;
   uint64_t reduced_ = 0;
   uint64_t unpacked_ = 0;
@@ -147,7 +163,12 @@ class DirectAllreduce final : public Running {
  private:
   bool pack() {
     if (!work_.party.slot_is_free(0)) return false;
-    pack_range(work_, work_.plan.block(0), work_.party.slot(work_.party.self(), 0));
+    std::byte* slot = work_.party.slot(work_.party.self(), 0);
+    SpanCursor cursor(work_.line, work_.plan.block(0));
+    for (Piece piece; cursor.next(piece);) {
+      scale_copy(work_.dtype, slot, piece.in, static_cast<size_t>(piece.count), work_.reduction.pre);
+      slot += work_.bytes(piece.count);
+    }
     work_.party.publish_packed(0);
     packed_ = true;
     return true;
@@ -174,7 +195,7 @@ class DirectAllreduce final : public Running {
 
 std::unique_ptr<Running> start_staged_allreduce(const StagedParty& party, const BoundBatch& bound,
                                                 const transport::ArenaLayout& layout) {
-  Work work = work_of(party, bound, layout);
+  Work work(party, bound, layout);
   if (work.plan.direct && work.plan.blocks > 0) return std::make_unique<DirectAllreduce>(std::move(work));
   return std::make_unique<StagedAllreduce>(std::move(work));
 }

@@ -5,10 +5,10 @@
 // others: for each block: wait for the root's `packed`; slot -> output; store `done`
 //
 // The root is through when everything lies in its slots; it waits for the readers only before it writes a slot again.
-// Memory traffic: n copies of the data besides the slots, which stay in the cache.
-#include <cstring>
+// Memory traffic: the data is read once and written to slots once, past the cache; each other member reads it there.
 
 #include "collective/run/blocks.h"
+#include "collective/run/copy.h"
 #include "collective/run/member_index.h"
 #include "collective/run/staged_start.h"
 
@@ -21,6 +21,7 @@ class StagedBroadcast final : public Running {
       : party_(party),
         line_(whole_spans(bound)),
         plan_(plan_blocks(line_.total(), line_.element_bytes(), party.size(), layout)),
+        to_output_(copy_to_output(line_.total_bytes())),
         root_(root) {}
 
   Result<Progress> advance() override {
@@ -37,8 +38,8 @@ class StagedBroadcast final : public Running {
     SpanCursor cursor(line_, plan_.block(at_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * line_.element_bytes();
-      std::memcpy(slot, piece.in, bytes);
-      if (piece.out != piece.in) std::memcpy(piece.out, piece.in, bytes);
+      stream_bytes(slot, piece.in, bytes);
+      if (piece.out != piece.in) to_output_(piece.out, piece.in, bytes);
       slot += bytes;
     }
     party_.publish_packed(at_);
@@ -51,7 +52,7 @@ class StagedBroadcast final : public Running {
     SpanCursor cursor(line_, plan_.block(at_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * line_.element_bytes();
-      std::memcpy(piece.out, slot, bytes);
+      to_output_(piece.out, slot, bytes);
       slot += bytes;
     }
     party_.publish_done(at_);
@@ -61,6 +62,7 @@ class StagedBroadcast final : public Running {
   StagedParty party_;
   SpanList line_;
   BlockPlan plan_;
+  Copy to_output_;
   size_t root_;
   uint64_t at_ = 0;
 };
