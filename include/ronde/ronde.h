@@ -35,7 +35,14 @@ typedef enum {
 } ronde_code;
 
 typedef enum {
-  RONDE_F32 = 0, RONDE_F64 = 1, RONDE_F16 = 2, RONDE_BF16 = 3, RONDE_I32 = 4, RONDE_I64 = 5, RONDE_U8 = 6, RONDE_BOOL = 7
+  RONDE_F32 = 0,
+  RONDE_F64 = 1,
+  RONDE_F16 = 2,
+  RONDE_BF16 = 3,
+  RONDE_I32 = 4,
+  RONDE_I64 = 5,
+  RONDE_U8 = 6,
+  RONDE_BOOL = 7
 } ronde_dtype;
 
 typedef enum { RONDE_ALLREDUCE = 0, RONDE_BROADCAST = 1, RONDE_ALLGATHER = 2, RONDE_BARRIER = 3 } ronde_op;
@@ -47,9 +54,9 @@ RONDE_API const char* ronde_version(void);
 /* The text of the last error of the calling thread; valid until its next call. */
 RONDE_API const char* ronde_last_error(void);
 
-/* Starts an engine from the environment (docs/settings.md): RONDE_RANK, RONDE_SIZE, ... Without them: rank 0 of 1. Waits until all
- * ranks of the job have arrived, at most RONDE_INIT_TIMEOUT seconds.
- * An engine is freed by nobody: after ronde_shutdown the pointer stays valid and every call on it says NOT_INITIALIZED. */
+/* Starts an engine from the environment (docs/settings.md): RONDE_RANK, RONDE_SIZE, ... Without them: rank 0 of 1.
+ * Waits until all ranks of the job have arrived, at most RONDE_INIT_TIMEOUT seconds. An engine is freed by nobody:
+ * after ronde_shutdown the pointer stays valid and every call on it says NOT_INITIALIZED. */
 RONDE_API int ronde_init(ronde_engine** out);
 /* Leaves the job. What is in flight fails. Idempotent. Another engine may be started afterwards. */
 RONDE_API int ronde_shutdown(ronde_engine* engine);
@@ -65,7 +72,7 @@ typedef struct {
 } ronde_topology;
 RONDE_API int ronde_get_topology(ronde_engine* engine, ronde_topology* out);
 
-/* One tensor of a submission. Memory is dense, row-major, and stays valid and untouched until the handle is complete. */
+/* One tensor of a submission. Memory is dense, row-major, valid and untouched until the handle is complete. */
 typedef struct {
   size_t struct_size;
   const char* name; /* NULL or "": unnamed, matched with the other ranks by order */
@@ -83,29 +90,32 @@ typedef struct {
 } ronde_tensor;
 
 /* Flags of ronde_submit. */
-#define RONDE_MORE 1u /* further submits of this step follow; nothing is sent before ronde_flush, a wait, or a submit without it */
+/* Further submits of this step follow; nothing is sent before ronde_flush, a wait, or a submit without it. */
+#define RONDE_MORE 1u
 
-/* Submits `count` tensors as one unit (a group, if more than one) and gives one handle each. Never blocks. An error is this
- * rank's own (bad argument, name in flight) and leaves nothing submitted. */
-RONDE_API int ronde_submit(ronde_engine* engine, const ronde_tensor* tensors, size_t count, uint32_t flags, int64_t* handles);
+/* Submits `count` tensors as one unit (a group, if more than one) and gives one handle each. Never blocks. An error is
+ * this rank's own (bad argument, name in flight) and leaves nothing submitted. */
+RONDE_API int ronde_submit(ronde_engine* engine, const ronde_tensor* tensors, size_t count, uint32_t flags,
+                           int64_t* handles);
 RONDE_API int ronde_flush(ronde_engine* engine);
 
 /* 1: complete (with or without an error), 0: not yet, -1: no such handle. Flushes. */
 RONDE_API int ronde_poll(ronde_engine* engine, int64_t handle);
-/* Waits until the handle is complete or `seconds` have passed (< 0: no limit of its own). RONDE_INTERRUPTED: the time passed; the
- * handle lives on and may be waited for again. Any other value: the handle's own status, and the handle is freed, except for an
- * allgather that succeeded: its output must be taken. */
+/* Waits until the handle is complete or `seconds` have passed (< 0: no limit of its own). RONDE_INTERRUPTED: the time
+ * passed; the handle lives on and may be waited for again. Any other value: the handle's own status, and the handle is
+ * freed, except for an allgather that succeeded: its output must be taken. */
 RONDE_API int ronde_wait(ronde_engine* engine, int64_t handle, double seconds);
 
-/* The output of an allgather whose wait said RONDE_OK. The caller owns `data` and frees it with ronde_free. Frees the handle. */
+/* The output of an allgather whose wait said RONDE_OK. The caller owns `data` and frees it with ronde_free. Frees the
+ * handle. */
 typedef struct {
   size_t struct_size;
   void* data;
   int64_t bytes;
   int32_t ndim;
   int64_t dims[16];
-  int32_t member_count;       /* rows came from this many ranks */
-  const int64_t* first_dims;  /* rows of each, in rank order; inside `data`'s allocation, freed with it */
+  int32_t member_count;      /* rows came from this many ranks */
+  const int64_t* first_dims; /* rows of each, in rank order; inside `data`'s allocation, freed with it */
 } ronde_output;
 RONDE_API int ronde_take_output(ronde_engine* engine, int64_t handle, ronde_output* out);
 RONDE_API void ronde_free(void* data);
@@ -116,13 +126,13 @@ RONDE_API int ronde_tell_failure(ronde_engine* engine, const char* text);
 /* Counters since init, for tests, reports and benchmarks. */
 typedef struct {
   size_t struct_size;
-  uint64_t batches;             /* run by this rank */
-  uint64_t tensors;             /* completed */
-  uint64_t control_bytes_sent;  /* reports, without headers */
+  uint64_t batches;            /* run by this rank */
+  uint64_t tensors;            /* completed */
+  uint64_t control_bytes_sent; /* reports, without headers */
   uint64_t control_bytes_received;
-  uint64_t full_requests;       /* reports that carried a whole signature */
-  uint64_t wakeups;             /* of the sleeping engine */
-  uint64_t data_bytes_sent;     /* over TCP links */
+  uint64_t full_requests;   /* reports that carried a whole signature */
+  uint64_t wakeups;         /* of the sleeping engine */
+  uint64_t data_bytes_sent; /* over TCP links */
 } ronde_counters;
 RONDE_API int ronde_get_counters(ronde_engine* engine, ronde_counters* out);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The op table: one row per collective. What the coordinator compares, whether a root or a reduce op matters, and how the
-// output relates to the input are columns here and nowhere else. Values are part of the C ABI and of the wire.
+// The op table: one row per collective. What the coordinator compares, whether a root or a reduce op matters, and how
+// the output relates to the input are columns here and nowhere else. Values are part of the C ABI and of the wire.
 #pragma once
 
 #include <array>
@@ -29,8 +29,8 @@ struct OpRow {
   OpKind kind;
   std::string_view name;
   DimsRule dims;
-  bool reduces;           // reduce op and scale factors are part of the signature
-  bool has_root;          // the root is part of the signature
+  bool reduces;   // reduce op and scale factors are part of the signature
+  bool has_root;  // the root is part of the signature
   bool has_tensor;
   bool allocates_output;  // the size of the output is known only when all ranks are ready
 };
@@ -42,7 +42,11 @@ constexpr std::array<OpRow, 4> kOps{{
     {OpKind::Barrier, "barrier", DimsRule::All, false, false, false, false},
 }};
 
-constexpr const OpRow& row(OpKind kind) { return kOps[static_cast<size_t>(kind)]; }
-constexpr std::string_view name_of(OpKind kind) { return row(kind).name; }
+constexpr const OpRow& row(OpKind kind) {
+  return kOps[static_cast<size_t>(kind)];
+}
+constexpr std::string_view name_of(OpKind kind) {
+  return row(kind).name;
+}
 
 }  // namespace ronde

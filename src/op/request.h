@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain values that travel: what a rank asks for (Request), the part of it on which ranks must agree (Signature), and what
-// the coordinator decided (Batch).
+// The plain values that travel: what a rank asks for (Request), the part of it on which ranks must agree (Signature),
+// and what the coordinator decided (Batch).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fd: an owned file descriptor. Every descriptor of the project is close-on-exec. Which numbers are owned is noted, beside the
-// kernel's own table, so that a child of fork can close what it inherited: sockets held open there would hide a death.
+// Fd: an owned file descriptor. Every descriptor of the project is close-on-exec. Which numbers are owned is noted,
+// beside the kernel's own table, so that a child of fork can close what it inherited: sockets held open there would
+// hide a death.
 #pragma once
 
 #include <utility>
@@ -34,8 +35,8 @@ class Fd {
   int fd_ = -1;
 };
 
-// In a child of fork: closes every descriptor that an Fd owned in the parent. Async-signal-safe; the Fd objects that the child
-// inherited must not be used, nor destroyed, any more.
+// In a child of fork: closes every descriptor that an Fd owned in the parent. Async-signal-safe; the Fd objects that
+// the child inherited must not be used, nor destroyed, any more.
 void close_owned_after_fork();
 
 }  // namespace ronde::os

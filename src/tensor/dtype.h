@@ -31,8 +31,14 @@ constexpr std::array<DTypeRow, 8> kDTypes{{
     {DType::Bool, "bool", 1, false},
 }};
 
-constexpr const DTypeRow& row(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
-constexpr size_t size_of(DType dtype) { return row(dtype).size; }
-constexpr std::string_view name_of(DType dtype) { return row(dtype).name; }
+constexpr const DTypeRow& row(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)];
+}
+constexpr size_t size_of(DType dtype) {
+  return row(dtype).size;
+}
+constexpr std::string_view name_of(DType dtype) {
+  return row(dtype).name;
+}
 
 }  // namespace ronde

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic on elements: combine, scale, divide. One source (kernels_body.h) compiled per instruction set, chosen
-// once by cpuid. Results are the same, bit for bit, on every instruction set; only which of two NaN survives is not promised.
+// once by cpuid. Results are the same, bit for bit, on every instruction set; only which of two NaN survives is not
+// promised.
 //
-// Halves (F16, BF16) are widened to float32, computed there, and rounded once, to nearest even, when stored; NaN stays NaN.
-// Integers: Sum and Product wrap. Bool (one byte, 0 or 1): Min and Product are "and", Max and Sum are "or".
+// Halves (F16, BF16) are widened to float32, computed there, and rounded once, to nearest even, when stored; NaN stays
+// NaN. Integers: Sum and Product wrap. Bool (one byte, 0 or 1): Min and Product are "and", Max and Sum are "or".
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,8 @@ void scale_copy(DType dtype, void* out, const void* in, size_t count, Scale scal
 // Conversion between F32, F16 and BF16, to nearest even.
 void convert(DType out_dtype, void* out, DType in_dtype, const void* in, size_t count);
 
-// The instruction sets that this processor and build have, best last ("base", "avx2", "avx512"), and a way for tests to force
-// one. Not for use while another thread computes.
+// The instruction sets that this processor and build have, best last ("base", "avx2", "avx512"), and a way for tests to
+// force one. Not for use while another thread computes.
 std::span<const char* const> kernel_sets();
 void use_kernel_set(const char* name);
 
