@@ -17,23 +17,35 @@ ControlPlane::ControlPlane(Rank rank, Rank size, bool eager, std::optional<coord
 }
 
 Result<bool> ControlPlane::pump(Time now, std::vector<coord::Event>& events) {
+  if (!coordinator_) return talk_to_coordinator(now, events);
   bool moved = false;
   RONDE_ASSIGN(const bool reported, send_reports(now));
-  moved |= reported;
-  if (coordinator_) {
-    RONDE_ASSIGN(const bool received, receive_reports(now));
-    moved |= received;
-    if (now >= coordinator_->next_deadline()) coordinator_->tick(now);
-    for (Bytes& frame : coordinator_->take_decisions()) {
-      for (auto& queue : decisions_) queue.push_back(frame);
-      RONDE_TRY(take_decision(frame, events));
-      moved = true;
-    }
-    RONDE_ASSIGN(const bool sent, send_decisions());
-    return moved || sent;
+  RONDE_ASSIGN(const bool received, receive_reports(now));
+  moved |= reported || received;
+  if (now >= coordinator_->next_deadline()) coordinator_->tick(now);
+  for (Bytes& frame : coordinator_->take_decisions()) {
+    for (auto& queue : decisions_) queue.push_back(frame);
+    RONDE_TRY(take_decision(frame, events));
+    moved = true;
   }
-  RONDE_ASSIGN(const bool decided, receive_decisions(events));
-  return moved || decided;
+  RONDE_ASSIGN(const bool sent, send_decisions());
+  return moved || sent;
+}
+
+// Once rank 0 has left its end may close at any time: nobody answers any more, but what was decided still runs.
+Result<bool> ControlPlane::talk_to_coordinator(Time now, std::vector<coord::Event>& events) {
+  if (to_coordinator_ == nullptr) {
+    (void)member_.take_reports();
+    return false;
+  }
+  const Result<bool> sent = send_reports(now);
+  // Also after a send that failed: its leave may be among what came before the end.
+  const Result<bool> received = receive_decisions(events);
+  if (sent.ok() && received.ok()) return *sent || *received;
+  if (!left_.contains(0)) return sent.ok() ? received.status() : sent.status();
+  to_coordinator_ = nullptr;
+  reports_.clear();
+  return true;
 }
 
 Result<bool> ControlPlane::send_reports(Time now) {
@@ -55,9 +67,13 @@ Result<bool> ControlPlane::receive_reports(Time now) {
   for (size_t r = 0; r < to_ranks_.size(); ++r) {
     if (to_ranks_[r] == nullptr) continue;
     while (true) {
-      RONDE_ASSIGN(std::optional<Bytes> frame, to_ranks_[r]->try_recv());
-      if (!frame) break;
-      RONDE_TRY(coordinator_->on_report(static_cast<Rank>(r), *frame, now));
+      Result<std::optional<Bytes>> frame = to_ranks_[r]->try_recv();
+      if (!frame.ok()) {
+        if (!dismiss(r)) return frame.status();
+        break;
+      }
+      if (!*frame) break;
+      RONDE_TRY(coordinator_->on_report(static_cast<Rank>(r), **frame, now));
       moved = true;
     }
   }
@@ -71,8 +87,12 @@ Result<bool> ControlPlane::send_decisions() {
       decisions_[r].clear();
       continue;
     }
-    RONDE_ASSIGN(const bool sent, drain(decisions_[r], *to_ranks_[r]));
-    moved |= sent;
+    const Result<bool> sent = drain(decisions_[r], *to_ranks_[r]);
+    if (!sent.ok()) {
+      if (!dismiss(r)) return sent.status();
+      continue;
+    }
+    moved |= *sent;
   }
   return moved;
 }
@@ -88,8 +108,18 @@ Result<bool> ControlPlane::receive_decisions(std::vector<coord::Event>& events) 
   }
 }
 
+bool ControlPlane::dismiss(size_t r) {
+  if (!left_.contains(static_cast<Rank>(r))) return false;
+  to_ranks_[r] = nullptr;
+  decisions_[r].clear();
+  return true;
+}
+
 Status ControlPlane::take_decision(ByteSpan frame, std::vector<coord::Event>& events) {
   RONDE_ASSIGN(std::vector<coord::Event> made, member_.on_decision(frame));
+  for (const coord::Event& event : made) {
+    if (const auto* left = std::get_if<coord::RankLeft>(&event)) left_.insert(left->rank);
+  }
   std::ranges::move(made, std::back_inserter(events));
   return {};
 }

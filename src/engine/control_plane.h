@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "control/carrier.h"
@@ -35,18 +36,23 @@ class ControlPlane {
   uint64_t bytes_received() const { return bytes_received_; }
 
  private:
+  Result<bool> talk_to_coordinator(Time now, std::vector<coord::Event>& events);
   Result<bool> send_reports(Time now);
   Result<bool> receive_reports(Time now);
   Result<bool> send_decisions();
   Result<bool> receive_decisions(std::vector<coord::Event>& events);
   Status take_decision(ByteSpan frame, std::vector<coord::Event>& events);
+  // A carrier of rank `r` has ended. True if the rank has left, which ends its carrier even while this rank still runs
+  // what was decided before: it is looked at no more.
+  bool dismiss(size_t r);
   Result<bool> drain(std::deque<Bytes>& queue, control::Carrier& carrier);
 
   Rank rank_;
   coord::Member member_;
   std::unique_ptr<coord::Coordinator> coordinator_;
-  control::Carrier* to_coordinator_;
+  control::Carrier* to_coordinator_;  // null on rank 0, and once rank 0 is gone
   std::vector<control::Carrier*> to_ranks_;
+  std::unordered_set<Rank> left_;
   std::deque<Bytes> reports_;                 // towards the coordinator
   std::vector<std::deque<Bytes>> decisions_;  // towards each rank; the own one is taken directly
   uint64_t bytes_sent_ = 0;
