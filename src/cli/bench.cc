@@ -26,7 +26,7 @@ const Usage kAllreduce{
 const Usage kLatency{.line = "ronde bench latency [-np N] [--busy] [--repeats N]",
                      .about = "Submit-to-done of an allreduce of 8 bytes under a known name. Each result is checked.",
                      .options = {{"--np", "N", "ranks (default 2)"},
-                                 {"--busy", "", "beside as many processes that compute"},
+                                 {"--busy", "", "with a thread beside each rank that computes"},
                                  {"--repeats", "N", "timings (default 20000)"}}};
 
 int refuse(const Status& status) {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <functional>
-#include <numeric>
+#include <thread>
 
 #include "cli/bench.h"
 #include "ronde/ronde.hpp"
@@ -96,17 +91,10 @@ Row measure(Session& session, int64_t bytes, int least) {
   return row;
 }
 
-// A process that computes until this one ends.
-pid_t start_busy_process() {
-  const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child != 0) return child;
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+// Takes a core for itself, as a neighbour that computes would.
+void compute(const std::stop_token& stop) {
   volatile double x = 1;
-  while (getppid() == parent) {
-    for (int i = 0; i < 1'000'000; ++i) x = x * 1.0000001;
-  }
-  _exit(0);
+  while (!stop.stop_requested()) x = x * 1.0000001;
 }
 
 template <class Body>
@@ -163,7 +151,7 @@ int run_bench(const AllreduceBench& bench) {
 
 int run_bench(const LatencyBench& bench) {
   return guarded([&] {
-    const pid_t busy = bench.busy ? start_busy_process() : 0;
+    const std::jthread neighbour = bench.busy ? std::jthread(compute) : std::jthread();
     Session session;
     std::vector<double> data(1);
     std::vector<double> times;
@@ -178,12 +166,7 @@ int run_bench(const LatencyBench& bench) {
         return 1;
       }
     }
-    const int status = print_latency(session, std::move(times));
-    if (busy > 0) {
-      kill(busy, SIGKILL);
-      waitpid(busy, nullptr, 0);
-    }
-    return status;
+    return print_latency(session, std::move(times));
   });
 }
 
