@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 from launch import run_script
 
 PREAMBLE = """
@@ -60,6 +62,26 @@ for n in range(100):
     assert allgather_object((n, engine.rank())) == [(n, 0), (n, 1)]
     engine.shutdown()
 """,
+    )
+    assert ended.status == 0, ended.stderr
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_a_rank_that_is_done_first_may_leave_while_the_others_finish_over_tcp(ranks):
+    """Its connections end while rank 0 still runs what was decided before the leave."""
+    ended = run(
+        ranks,
+        """
+import ctypes
+ones = (ctypes.c_float * 2)(1, 1)
+address = ctypes.addressof(ones)
+for n in range(30):
+    engine.init()
+    handle = _ext.submit(None, ops.ALLREDUCE, 0, (2,), address, address, ops.Max, 0, 1.0, 1.0, 0, 0)
+    handles.synchronize(handles.remember(handle, ones, lambda: None))
+    engine.shutdown()
+""",
+        RONDE_TRANSPORT="tcp",
     )
     assert ended.status == 0, ended.stderr
 
