@@ -127,7 +127,7 @@ Status Coordinator::State::take(Rank rank, Teller& teller, const Leave&) {
 
 void Coordinator::State::end_sets_of(Rank rank, const Status& why) {
   for (auto& [id, set] : sets) {
-    if (set.is_member(rank)) set.end(rank, why);
+    if (set.is_member(rank)) set.end(why);
   }
 }
 

@@ -150,12 +150,11 @@ void Negotiation::fail_call(Rank rank, const std::vector<Entry>& call, const Sta
   for (const Ended& ended : ledger_.fail_call(rank, call, status)) decisions_->add_end(set_, status, ended);
 }
 
-void Negotiation::end(Rank rank, const Status& why) {
+void Negotiation::end(const Status& why) {
   if (!gone_.ok()) return;
   gone_ = why;
   ready_.clear();
-  for (Ended& ended : ledger_.fail_everything()) {
-    std::erase(ended.ranks, rank);  // its own end on its own side
+  for (const Ended& ended : ledger_.fail_everything()) {
     decisions_->add_end(set_, why, ended);
   }
 }

@@ -26,8 +26,8 @@ class Negotiation {
   // One call of the user: one operation or a group. An error: no member of ours would have sent it.
   Status enter(Rank rank, const std::vector<Entry>& call, bool more, Time now);
   void flush(Rank rank);
-  // Nothing can succeed any more, because `rank` is gone.
-  void end(Rank rank, const Status& why);
+  // Nothing can succeed any more.
+  void end(const Status& why);
 
   void cut_due(Time now);
   void raise_deadlines(Time now);
