@@ -44,6 +44,29 @@ class Stage:
     needs_root: bool = False
 
 
+class Ending:
+    """A signal that ends this process first ends the command that it runs. While a command is being started the signal
+    is kept: what is not known yet cannot be ended."""
+
+    running = False
+    signal = 0
+
+    @classmethod
+    def on_signal(cls, number: int, _: object) -> None:
+        cls.signal = number
+        cls.end_if_asked()
+
+    @classmethod
+    def end_if_asked(cls) -> None:
+        if cls.running and cls.signal:
+            sys.exit(128 + cls.signal)
+
+    @classmethod
+    def watch(cls) -> None:
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, cls.on_signal)
+
+
 def run(command: list[str], minutes: float, env: dict[str, str] | None = None) -> int:
     """The exit status; a command that takes longer than that is ended with all its children, and counts as 124."""
     print("+", " ".join(map(str, command)), flush=True)
@@ -51,11 +74,14 @@ def run(command: list[str], minutes: float, env: dict[str, str] | None = None) -
         command, cwd=ROOT, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, start_new_session=True
     )
     try:
+        Ending.running = True
+        Ending.end_if_asked()
         return child.wait(minutes * 60)
     except subprocess.TimeoutExpired:
         print(f"stages: ended after {minutes:g} minutes: {command[0]}", flush=True)
         return 124
     finally:
+        Ending.running = False
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
@@ -213,4 +239,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    Ending.watch()
     sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -78,10 +80,25 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children(tmp_path):
     assert status == 124
     assert time.monotonic() - begin < 20
     child = int(mark.read_text())
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and is_alive(child):
+    wait_until(lambda: not is_alive(child))
+
+
+def test_a_signal_that_ends_the_run_ends_the_command(tmp_path):
+    mark = tmp_path / "pid"
+    script = f"import stages; stages.Ending.watch(); stages.run(['sh', '-c', 'echo $$ > {mark}; sleep 60'], 1)"
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=stages.ROOT / "tools", stdout=subprocess.DEVNULL)
+    wait_until(lambda: mark.exists() and mark.read_text().strip())
+    process.terminate()
+    assert process.wait(10) == 143
+    child = int(mark.read_text())
+    wait_until(lambda: not is_alive(child))
+
+
+def wait_until(condition, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not is_alive(child)
 
 
 def is_alive(pid):
