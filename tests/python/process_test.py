@@ -10,8 +10,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from launch import run_script
 
 PREAMBLE = """
@@ -66,16 +64,15 @@ for n in range(100):
     assert ended.status == 0, ended.stderr
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-def test_a_rank_that_is_done_first_may_leave_while_the_others_finish_over_tcp(ranks):
+def test_a_rank_that_is_done_first_may_leave_while_the_others_finish_over_tcp():
     """Its connections end while rank 0 still runs what was decided before the leave."""
     ended = run(
-        ranks,
+        3,
         """
 import ctypes
 ones = (ctypes.c_float * 2)(1, 1)
 address = ctypes.addressof(ones)
-for n in range(30):
+for n in range(15):
     engine.init()
     handle = _ext.submit(None, ops.ALLREDUCE, 0, (2,), address, address, ops.Max, 0, 1.0, 1.0, 0, 0)
     handles.synchronize(handles.remember(handle, ones, lambda: None))
