@@ -201,6 +201,7 @@ Result<Parts> bootstrap(const BootstrapOptions& options) {
   if (!store.ok()) return store.status().with_context(cat("rank ", identity.rank, ", RONDE_STORE=", identity.store));
   parts.store = std::move(store).value();
   RONDE_ASSIGN(parts.topology, open_epoch(options, *parts.store, deadline));
+  parts.store_owner = identity.launched ? "the launcher" : parts.topology.peers[0].name;
   RONDE_ASSIGN(os::EventSet events, os::EventSet::create());
   parts.events = std::make_unique<os::EventSet>(std::move(events));
   if (identity.size > 1) RONDE_TRY(try_shared_memory(options, key, parts, deadline));

@@ -39,7 +39,11 @@ void Engine::take_news(Time now) {
   if (!news.ok()) {
     parts_.events->remove(parts_.store->fd());
     // Without a launcher the store ends with rank 0, which is no failure once rank 0 has left.
-    if (!failed_ && leave_ticket_ == 0 && !left_.contains(0)) suspect(news.status(), now);
+    if (failed_ || leave_ticket_ != 0 || left_.contains(0)) return;
+    const Status lost(Code::PeerLost, cat(parts_.store_owner, " is gone: ", news.status().message()));
+    // It explains more than a link that broke in its wake.
+    if (symptom_) symptom_ = lost;
+    suspect(lost, now);
     return;
   }
   if (*news && !failed_) fail(Status((*news)->code, (*news)->text));

@@ -44,6 +44,7 @@ struct Parts {
   std::unique_ptr<transport::Waker> waker;
   std::unique_ptr<transport::Arena> arena;
   std::unique_ptr<member::StoreClient> store;  // absent: a job of one
+  std::string store_owner;                     // whose end its end means: "the launcher", or rank 0's name
   std::unique_ptr<member::Greeter> greeter;    // absent: nobody connects
   std::unique_ptr<transport::TcpLinkTable> links;
   std::unique_ptr<control::Carrier> coordinator;            // absent on rank 0

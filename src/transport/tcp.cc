@@ -43,7 +43,8 @@ TcpLink& TcpLinkTable::State::open(int32_t peer, int stream) {
                            .stream = static_cast<uint32_t>(stream)},
                   .peer = peer,
                   .events = options.events,
-                  .deadline = options.clock->now() + options.connect_timeout});
+                  .deadline = options.clock->now() + options.connect_timeout,
+                  .patience = options.connect_timeout});
     (void)link.advance();  // begins now; an error is kept and comes with the next advance
   }
   return link;

@@ -26,14 +26,27 @@ Result<std::optional<os::Fd>> TcpConnector::try_current(Time now) {
 }
 
 Result<std::optional<os::Fd>> TcpConnector::advance(Time now) {
-  for (; next_ < options_.addresses.size(); ++next_) {
-    auto fd = try_current(now);
-    if (fd.ok()) return fd;
-    abandon();
-    if (fd.status().code() == Code::ResourceExhausted) code_ = Code::ResourceExhausted;
-    tried_ += cat(tried_.empty() ? "" : "; ", options_.addresses[next_].to_string(), ": ", fd.status().message());
-  }
+  do {
+    for (; next_ < options_.addresses.size(); ++next_) {
+      auto fd = try_current(now);
+      if (fd.ok()) return fd;
+      abandon();
+      was_closed_ = was_closed_ || fd.status().code() == Code::PeerLost;
+      if (fd.status().code() == Code::ResourceExhausted) code_ = Code::ResourceExhausted;
+      tried_ += cat(tried_.empty() ? "" : "; ", options_.addresses[next_].to_string(), ": ", fd.status().message());
+    }
+  } while (begin_round(now));
   return Status(code_, cat("cannot connect (", tried_.empty() ? "it has no address" : tried_, ")"));
+}
+
+bool TcpConnector::begin_round(Time now) {
+  if (!was_closed_ || round_ == kRounds) return false;
+  ++round_;
+  was_closed_ = false;
+  next_ = 0;
+  tried_.clear();
+  if (options_.deadline != kNever) options_.deadline = now + options_.patience;
+  return true;
 }
 
 void TcpConnector::abandon() {

@@ -33,6 +33,9 @@ def test_a_rank_stopped_in_the_middle_of_big_allreduces_goes_on(start_job):
     job = start_job("loop_worker.py", RANKS)
     for rank in range(RANKS):
         job.wait_for_note("steps", rank)
+        # Two batches open both links of each pair: a hello that is stopped half-way is given up by its peer after 2 s.
+        while job.note("steps", rank) < 2:
+            time.sleep(0.05)
     stopped = job.signal(1, signal.SIGSTOP)
     time.sleep(2)
     before = job.note("steps", 0)
