@@ -157,6 +157,23 @@ TEST(Groups, against_the_same_operations_one_by_one_fail_for_both_and_recover) {
   EXPECT_EQ(cluster.outcome(1), "x y");
 }
 
+TEST(Groups, against_single_operations_fail_a_third_rank_that_groups_once_only) {
+  TestCluster cluster(3);
+  cluster.submit(0, allreduce("x"));
+  cluster.submit(0, allreduce("y"));
+  cluster.submit(1, group({"x", "y"}));
+  cluster.run();
+  EXPECT_EQ(cluster.outcome(0), "!x !y");
+  EXPECT_EQ(cluster.outcome(1), "!x !y");
+  cluster.submit(2, group({"x", "y"}));
+  cluster.run();
+  EXPECT_EQ(cluster.outcome(2), "!x !y");
+  cluster.submit_all(allreduce("y"));
+  cluster.submit_all(allreduce("x"));
+  cluster.run();
+  for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank), "y x");
+}
+
 TEST(Groups, that_overlap_two_groups_fail_both) {
   TestCluster cluster(2);
   cluster.submit(0, group({"a", "b"}));

@@ -262,7 +262,7 @@ TEST(Member, random_decisions_never_do_harm) {
                 BatchDecision{2, 0, {{Key{true, 0}, 1, {3, 4}}}}, Failed{0, Code::Mismatch, "t", {Key{false, 0}}, {0}},
                 Left{1}, Left{0}});
   int survived = 0;
-  for (int round = 0; round < 5000; ++round) {
+  for (int round = 0; round < 2000; ++round) {
     Member member(0, 2);
     ASSERT_TRUE(submit_one(member, allreduce("x"), 1).ok());
     ASSERT_TRUE(submit_one(member, allgather("", 3), 2).ok());
@@ -270,8 +270,8 @@ TEST(Member, random_decisions_never_do_harm) {
     bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     survived += member.on_decision(bytes).ok() ? 1 : 0;
   }
-  EXPECT_GT(survived, 50);
-  EXPECT_LT(survived, 4000);
+  EXPECT_GT(survived, 20);
+  EXPECT_LT(survived, 1600);
 }
 
 }  // namespace

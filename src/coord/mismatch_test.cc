@@ -55,7 +55,7 @@ TEST(Mismatch, groups_show_both_sides_and_the_first_difference) {
 }
 
 TEST(Mismatch, a_group_of_thousands_makes_a_short_text) {
-  Call first{0, std::vector<std::string>(10'000, std::string(4000, 'n'))};
+  Call first{0, std::vector<std::string>(10'000, std::string(200, 'n'))};
   Call second = first;
   second.rank = 1;
   second.keys[5000] = "'other'";

@@ -120,7 +120,7 @@ class Orders : public testing::TestWithParam<std::tuple<Rank, bool, bool>> {};
 
 TEST_P(Orders, agree_with_the_oracle_for_every_seed) {
   const auto [ranks, with_errors, cut_early] = GetParam();
-  for (uint64_t seed = 0; seed < 40; ++seed) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     std::mt19937_64 random(seed * 977 + static_cast<uint64_t>(ranks));
     TestCluster cluster(ranks, {.cut_early = cut_early, .batch_bytes = 64});
@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Orders,
                          testing::Combine(testing::Values(1, 2, 3, 5), testing::Bool(), testing::Bool()));
 
 TEST(Orders, a_rank_that_leaves_at_a_random_moment_leaves_nobody_waiting) {
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     std::mt19937_64 random(seed);
     TestCluster cluster(3, {.cut_early = seed % 2 == 0});
@@ -163,7 +163,7 @@ TEST(Orders, a_rank_that_leaves_at_a_random_moment_leaves_nobody_waiting) {
 TEST(Orders, groups_pair_up_round_by_round_whatever_they_name) {
   constexpr size_t kRounds = 12;
   const std::vector<std::string> others{"u", "v", "w", "y", "z"};
-  for (uint64_t seed = 0; seed < 300; ++seed) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     std::mt19937_64 random(seed);
     const auto ranks = static_cast<Rank>(2 + seed % 4);
@@ -215,7 +215,7 @@ TEST(Orders, groups_pair_up_round_by_round_whatever_they_name) {
 // Ranks that do anything at all: every operation ends by its deadline at the latest, once, and members accept every
 // decision.
 TEST(Orders, wild_calls_all_end) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(cat("seed ", seed));
     std::mt19937_64 random(seed + 5000);
     TestCluster cluster(3, {.cut_early = seed % 2 == 0, .collective_timeout = std::chrono::milliseconds(40)});

@@ -78,7 +78,7 @@ TEST(Protocol, random_reports_never_do_harm) {
                 Submit{.more = true, .name = Number{0}, .signature = SignatureId{0}}, Group{2}, named("y"), named("z"),
                 Flush{0}, Submit{.name = NameId{2}, .signature = SignatureId{1}, .first_dim = 4}});
   int refused = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     Coordinator coordinator({.size = 3, .cut_early = round % 2 == 0, .collective_timeout = Duration(10)});
     for (Rank rank = 0; rank < 3; ++rank) {
       Bytes bytes = good;
@@ -91,7 +91,7 @@ TEST(Protocol, random_reports_never_do_harm) {
     Member member(0, 3);
     for (const Bytes& frame : coordinator.take_decisions()) EXPECT_TRUE(member.on_decision(frame).ok());
   }
-  EXPECT_GT(refused, 500);
+  EXPECT_GT(refused, 250);
 }
 
 }  // namespace
