@@ -148,7 +148,7 @@ def pytest(name: str, *folders: str) -> Callable[[Options], Outcome]:
             *chosen,
             *folders,
         ]
-        status = run(command, 60 if options.long else 20, env)
+        status = run(command, 90 if options.long else 30, env)
         counts = results.of_pytest(junit, status)
         return Outcome(status == 0 and counts.failed == 0, counts)
 
