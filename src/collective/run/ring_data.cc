@@ -21,8 +21,7 @@ RingData::RingData(const BoundBatch& bound, size_t self, int chunks, size_t segm
 const SpanList& RingData::line(int chunk) {
   auto& made = lines_[static_cast<size_t>(chunk)];
   if (!made) {
-    const bool by_rows = bound_->batch.op == OpKind::Allgather;
-    made = by_rows ? rows_of(*bound_, static_cast<size_t>(chunk), self_) : whole_.chunk(chunks_, chunk);
+    made = by_rows() ? rows_of(*bound_, static_cast<size_t>(chunk), self_) : whole_.chunk(chunks_, chunk);
   }
   return *made;
 }
@@ -42,8 +41,9 @@ size_t RingData::bytes(int chunk, int64_t segment) {
 }
 
 size_t RingData::longest_segment() {
+  const int candidates = by_rows() ? chunks_ : 1;  // of even parts the first is the longest
   size_t longest = 0;
-  for (int chunk = 0; chunk < chunks_; ++chunk) longest = std::max(longest, bytes(chunk, 0));
+  for (int chunk = 0; chunk < candidates; ++chunk) longest = std::max(longest, bytes(chunk, 0));
   return longest;
 }
 

@@ -40,6 +40,8 @@ class RingData {
   Range range(int chunk, int64_t segment);
   size_t in_bytes(int64_t elements) const { return static_cast<size_t>(elements) * whole_.element_bytes(); }
   void prescale(int chunk, int64_t segment);
+  // Chunk i is what member i contributes, not an even part.
+  bool by_rows() const { return bound_->batch.op == OpKind::Allgather; }
   // Own content lies in the output, not in the input.
   bool own_is_moved() const { return !reduction_.pre.is_identity(); }
 
