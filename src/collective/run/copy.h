@@ -11,8 +11,7 @@ namespace ronde::collective {
 void copy_bytes(std::byte* to, const std::byte* from, size_t bytes);
 
 // As memcpy, past the cache: for what this core does not read again soon. It neither reads the target first nor asks
-// the core that last had it: a slot that a peer on another cluster of cores has read is written four times as fast.
-// Ordered before seq_cst stores only, not before release stores.
+// the core that last had it. Ordered before seq_cst stores only, not before release stores.
 void stream_bytes(std::byte* to, const std::byte* from, size_t bytes);
 
 // How outputs of a batch are written: from some size on nothing of them is left in the cache when they are read.

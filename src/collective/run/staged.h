@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "collective/run/running.h"
+#include "collective/run/slot_writer.h"
 #include "op/batch.h"
 #include "transport/arena.h"
 
 namespace ronde::collective {
 
-// What one rank must remember from batch to batch: who may still read each of its slots. One per engine and epoch.
+// What one rank must remember from batch to batch: who may still read each of its slots, and how
+// slots are written best. One per engine and epoch.
 // Thread: the one that drives the engine.
 class StagedContext {
  public:
@@ -35,6 +37,7 @@ class StagedContext {
   transport::Arena& arena() { return *arena_; }
   transport::Waker& waker() { return *waker_; }
   SlotUse& use_of(uint64_t slot) { return uses_[slot]; }
+  SlotWriter& writer() { return writer_; }
 
  private:
   transport::Arena* arena_;
@@ -42,6 +45,7 @@ class StagedContext {
   Rank self_;
   std::vector<int> local_ranks_;
   std::vector<SlotUse> uses_;
+  SlotWriter writer_;
 };
 
 // Every member of the batch shares the arena; batches are started in ascending order of their numbers, each after the

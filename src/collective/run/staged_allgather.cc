@@ -49,7 +49,7 @@ class StagedAllgather final : public Running {
     SpanCursor cursor(rows_[self], plans_[self].block(packed_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * rows_[self].element_bytes();
-      stream_bytes(slot, piece.in, bytes);
+      party_.writer().write(slot, piece.in, bytes);
       to_output_(piece.out, piece.in, bytes);
       slot += bytes;
     }

@@ -15,8 +15,8 @@
 // from the input. Each element is combined by one member and in rank order, so all members get the same bits, whatever
 // the blocks. Halves are rounded once, after the postscale.
 //
-// Memory traffic: input read once, output written once; 2(n-1)/n of the data is written to slots, past the cache
-// (copy.h), and read from there by others.
+// Memory traffic: input read once, output written once; 2(n-1)/n of the data is written to slots (slot_writer.h)
+// and read from there by others.
 #include "collective/run/blocks.h"
 #include "collective/run/copy.h"
 #include "collective/run/staged_start.h"
@@ -90,7 +90,7 @@ class StagedAllreduce final : public Running {
         scale_copy(work_.dtype, tile_, piece.in, static_cast<size_t>(piece.count), work_.reduction.pre);
         from = tile_;
       }
-      stream_bytes(slot, from, work_.bytes(piece.count));
+      party().writer().write(slot, from, work_.bytes(piece.count));
       slot += work_.bytes(piece.count);
     }
   }
@@ -100,14 +100,18 @@ class StagedAllreduce final : public Running {
     if (b == packed_ || !party().all_packed(b)) return false;
     const size_t self = party().self();
     Range at = share(b, self);
+    SlotWriter& writer = party().writer();
+    writer.begin_block();
     SpanCursor cursor(work_.line, at);
     for (Piece piece; cursor.next(piece, tile_elements_);) {
       for (size_t i = 0; i < party().size(); ++i) sources_[i] = in_slot(i, b, at.begin);
       if (reads_own_input()) sources_[self] = piece.in;
-      combine(work_.reduction.combine, work_.dtype, tile_, sources_, static_cast<size_t>(piece.count),
+      std::byte* slot = in_slot(self, b, at.begin);
+      std::byte* result = writer.in_place() ? slot : tile_;
+      combine(work_.reduction.combine, work_.dtype, result, sources_, static_cast<size_t>(piece.count),
               work_.reduction.post);
-      stream_bytes(in_slot(self, b, at.begin), tile_, work_.bytes(piece.count));
-      to_output_(piece.out, tile_, work_.bytes(piece.count));
+      if (result == tile_) writer.write_near(slot, tile_, work_.bytes(piece.count));
+      to_output_(piece.out, result, work_.bytes(piece.count));
       at.begin += piece.count;
     }
     party().publish_reduced(reduced_++);

@@ -5,7 +5,7 @@
 // others: for each block: wait for the root's `packed`; slot -> output; store `done`
 //
 // The root is through when everything lies in its slots; it waits for the readers only before it writes a slot again.
-// Memory traffic: the data is read once and written to slots once, past the cache; each other member reads it there.
+// Memory traffic: the data is read once and written to slots once; each other member reads it there.
 
 #include "collective/run/blocks.h"
 #include "collective/run/copy.h"
@@ -38,7 +38,7 @@ class StagedBroadcast final : public Running {
     SpanCursor cursor(line_, plan_.block(at_));
     for (Piece piece; cursor.next(piece);) {
       const size_t bytes = static_cast<size_t>(piece.count) * line_.element_bytes();
-      stream_bytes(slot, piece.in, bytes);
+      party_.writer().write(slot, piece.in, bytes);
       if (piece.out != piece.in) to_output_(piece.out, piece.in, bytes);
       slot += bytes;
     }

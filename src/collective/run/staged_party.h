@@ -24,6 +24,8 @@ class StagedParty {
     return context_->arena().slot(locals_[member], batch_ + block);
   }
 
+  SlotWriter& writer() { return context_->writer(); }
+
   // True once nobody reads what this member's slot for `block` held before.
   bool slot_is_free(uint64_t block) const;
   // The block lies in this member's slot; all others will read it, and are waited for before the slot is written again.
