@@ -62,12 +62,9 @@ Status connect_to_coordinator(Parts& parts, const member::Key& key, std::span<co
                               Time deadline) {
   const std::string& name = parts.topology.peers[0].name;
   const member::Identity self{
-      .purpose = member::Purpose::Control, .rank = parts.topology.rank, .epoch = parts.topology.epoch};
-  Result<os::Fd> fd = os::connect_tcp_by(addresses, deadline);
-  if (!fd.ok()) return fd.status().with_context(cat("rank ", self.rank, " cannot reach ", name));
-  Result<member::Greeted> greeted =
-      member::greet_by(std::move(fd).value(), member::Hello::Role::Initiator, key, self, deadline);
-  if (!greeted.ok()) return greeted.status().with_context(cat("rank ", self.rank, " at ", name));
+      .purpose = member::Purpose::Control, .rank = parts.topology.rank, .called = 0, .epoch = parts.topology.epoch};
+  auto greeted = member::call_by([&] { return os::connect_tcp_by(addresses, deadline); }, key, self, deadline);
+  if (!greeted.ok()) return greeted.status().with_context(cat("rank ", self.rank, " cannot reach ", name));
   RONDE_ASSIGN(parts.coordinator,
                control::make_tcp_carrier(std::move(greeted).value(), true, name, parts.events.get()));
   return {};

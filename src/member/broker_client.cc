@@ -16,9 +16,8 @@ Result<HostMemory> map_all(std::vector<os::Fd> fds, const HostMemoryRequest& req
 }
 
 Result<HostMemory> fetch(const std::string& name, const Key& key, const HostMemoryRequest& request, Time deadline) {
-  RONDE_ASSIGN(os::Fd fd, os::connect_unix_by(name, deadline));
   const Identity self{.purpose = Purpose::Broker, .rank = request.local_rank, .epoch = request.epoch};
-  RONDE_ASSIGN(auto greeted, greet_by(std::move(fd), Hello::Role::Initiator, key, self, deadline));
+  RONDE_ASSIGN(auto greeted, call_by([&] { return os::connect_unix_by(name, deadline); }, key, self, deadline));
   RONDE_TRY(os::write_all_by(greeted.fd, *broker_wire::encode(request), deadline));
   FrameStream stream(std::move(greeted.fd), broker_wire::kMaxFrameBytes);
   RONDE_ASSIGN(const Bytes answer, stream.next_by(deadline));

@@ -151,7 +151,8 @@ TEST(Broker, a_wrong_key_and_another_purpose_get_nothing) {
   EXPECT_EQ(fetch_host_memory(broker.name, random_key(), request(1, 0), soon()).status().code(), Code::InvalidArgument);
   auto fd = os::connect_unix_by(broker.name, soon());
   ASSERT_TRUE(fd.ok());
-  auto peer = greet_by(std::move(fd).value(), Hello::Role::Initiator, broker.key, {Purpose::Store, 0, 0, 0}, soon());
+  auto peer = greet_by(std::move(fd).value(), Hello::Role::Initiator, broker.key,
+                       {.purpose = Purpose::Store, .rank = 0}, soon());
   ASSERT_TRUE(peer.ok());
   std::byte byte;
   EXPECT_EQ(os::read_all_by(peer->fd, {&byte, 1}, soon()).code(), Code::PeerLost);

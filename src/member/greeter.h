@@ -5,6 +5,7 @@
 // own out. Thread: the one that drives the engine.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -24,7 +25,9 @@ struct Greeted {
   Key session{};
 };
 
-// One connection's hello, without blocking.
+// One connection's hello, without blocking. The deadline is for the peer's proof. An initiator that has given its own
+// proof waits for its welcome without a deadline: the acceptor, which may be stopped, takes the connection when it sees
+// the proof, and must then find somebody at the other end.
 class Greeting {
  public:
   Greeting(os::Fd fd, Hello hello, Time deadline);
@@ -33,7 +36,9 @@ class Greeting {
   Result<bool> advance(Time now);
   Greeted take();
   int fd() const { return fd_.get(); }
-  Time deadline() const { return deadline_; }
+  Time deadline() const { return hello_.proven() ? kNever : deadline_; }
+  // The connection stands: what is missing is an answer.
+  bool connected() const { return written_ > 0; }
 
  private:
   Result<bool> write_out();
@@ -51,6 +56,12 @@ class Greeting {
 
 // The same, waiting: for code that runs before the engine does. `fd` is connected.
 Result<Greeted> greet_by(os::Fd fd, Hello::Role role, const Key& key, const Identity& self, Time deadline);
+
+// Connects and says hello. A peer that closes in the middle of it has taken the caller for a stranger, because one of
+// the two was stopped meanwhile: it is called kCalls times in all.
+constexpr int kCalls = 3;
+Result<Greeted> call_by(const std::function<Result<os::Fd>()>& connect, const Key& key, const Identity& self,
+                        Time deadline);
 
 class Greeter {
  public:

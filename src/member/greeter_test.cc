@@ -39,14 +39,16 @@ class GreeterTest : public ::testing::Test {
   // One of the job's own connects while the strangers that the test has sent are there.
   void expect_that_the_job_gets_through() {
     Result<Greeted> ours(Status(Code::Internal, "did not run"));
-    std::thread rank([&] { ours = greet_by(connect(), Role::Initiator, key_, {Purpose::Control, 2, 9, 0}, soon()); });
+    std::thread rank([&] {
+      ours = greet_by(connect(), Role::Initiator, key_, {.purpose = Purpose::Control, .rank = 2, .epoch = 9}, soon());
+    });
     const Time give_up = soon();
     while (greeted_.empty() && SteadyClock().now() < give_up) step();
     rank.join();
     ASSERT_TRUE(ours.ok()) << ours.status().message();
     ASSERT_EQ(greeted_.size(), 1u);
-    EXPECT_EQ(greeted_[0].peer, (Identity{Purpose::Control, 2, 9, 0}));
-    EXPECT_EQ(ours->peer, (Identity{Purpose::Control, 4, 9, 0}));
+    EXPECT_EQ(greeted_[0].peer, (Identity{.purpose = Purpose::Control, .rank = 2, .epoch = 9}));
+    EXPECT_EQ(ours->peer, (Identity{.purpose = Purpose::Control, .rank = 4, .called = 2, .epoch = 9}));
     EXPECT_EQ(greeted_[0].session, ours->session);
   }
   // Steps until the greeter has closed the connection.
@@ -100,7 +102,7 @@ TEST_F(GreeterTest, a_stranger_with_garbage_is_closed_and_the_job_gets_through) 
 
 TEST_F(GreeterTest, a_stranger_that_claims_two_gibibytes_is_closed_and_the_job_gets_through) {
   const os::Fd stranger = connect();
-  Bytes bytes(61, std::byte{0});
+  Bytes bytes(65, std::byte{0});
   bytes[3] = std::byte{0x80};
   say(stranger, bytes);
   expect_that_the_job_gets_through();
@@ -184,7 +186,9 @@ TEST_F(GreeterTest, another_build_is_named_to_the_one_that_connects) {
 TEST_F(GreeterTest, a_greeting_connects_first) {
   auto fd = os::start_connect_tcp(greeter_.address());
   ASSERT_TRUE(fd.ok());
-  Greeting greeting(std::move(fd).value(), Hello(Role::Initiator, key_, {Purpose::Data, 1, 3, 1}), soon());
+  Greeting greeting(std::move(fd).value(),
+                    Hello(Role::Initiator, key_, {.purpose = Purpose::Data, .rank = 1, .epoch = 3, .stream = 1}),
+                    soon());
   bool done = false;
   while (!done || greeted_.empty()) {
     if (!done) {

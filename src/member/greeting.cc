@@ -44,7 +44,7 @@ Result<bool> Greeting::advance(Time now) {
       RONDE_ASSIGN(fed, read_in());
     }
     if (fed) continue;
-    if (now < deadline_) return false;
+    if (now < deadline()) return false;
     return Status(Code::Timeout, "the peer did not finish its hello in time");
   }
 }
@@ -60,9 +60,19 @@ Result<Greeted> greet_by(os::Fd fd, Hello::Role role, const Key& key, const Iden
   for (;;) {
     RONDE_ASSIGN(const bool done, greeting.advance(clock.now()));
     if (done) return greeting.take();
+    if (clock.now() >= deadline) return Status(Code::Timeout, "the peer did not finish its hello in time");
     // A hello is shorter than any socket's buffer, so what this side waits for is always the peer's answer.
     const int raw = greeting.fd();
     os::sleep_until_readable({&raw, 1}, deadline);
+  }
+}
+
+Result<Greeted> call_by(const std::function<Result<os::Fd>()>& connect, const Key& key, const Identity& self,
+                        Time deadline) {
+  for (int call = 1;; ++call) {
+    RONDE_ASSIGN(os::Fd fd, connect());
+    auto greeted = greet_by(std::move(fd), Hello::Role::Initiator, key, self, deadline);
+    if (greeted.ok() || greeted.status().code() != Code::PeerLost || call == kCalls) return greeted;
   }
 }
 

@@ -12,11 +12,11 @@ namespace {
 constexpr uint64_t kMagic =
     0x0a0d65646e6f5281;  // "\x81Ronde\r\n" as little-endian: not text, and broken by whoever translates line ends
 constexpr size_t kNonceBytes = 32;
-constexpr size_t kIdentityBytes = 1 + 4 + 4 + 4;
+constexpr size_t kIdentityBytes = 1 + 4 + 4 + 4 + 4;
 constexpr size_t kHeadBytes = 8 + 8 + kNonceBytes + kIdentityBytes;
 constexpr size_t kMacBytes = kKeyBytes;
 
-enum Stage : int { kFirst, kSecond, kThird, kDone, kFailed };  // which message is awaited
+enum Stage : int { kFirst, kSecond, kThird, kFourth, kDone, kFailed };  // which message is awaited
 
 std::string hex(uint64_t value) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -30,7 +30,7 @@ Bytes make_head(const Identity& self) {
   randombytes_buf(nonce.data(), nonce.size());
   Writer writer;
   writer.put(kMagic).put(build_id()).put_bytes(nonce);
-  writer.put(self.purpose).put(self.rank).put(self.epoch).put(self.stream);
+  writer.put(self.purpose).put(self.rank).put(self.called).put(self.epoch).put(self.stream);
   return writer.take();
 }
 
@@ -50,6 +50,7 @@ Result<Head> parse_head(ByteSpan bytes) {
   Reader rest(bytes.subspan(16 + kNonceBytes));
   head.identity.purpose = rest.get_enum(kLastPurpose);
   head.identity.rank = rest.get<int32_t>();
+  head.identity.called = rest.get<int32_t>();
   head.identity.epoch = rest.get<uint32_t>();
   head.identity.stream = rest.get<uint32_t>();
   RONDE_TRY(rest.finish("hello"));
@@ -60,6 +61,11 @@ Status check_build(uint64_t peer) {
   if (peer == build_id()) return {};
   return Status(Code::InvalidArgument, cat("peer runs ronde build ", hex(peer), ", this is ", hex(build_id()),
                                            ": install the same version of ronde everywhere"));
+}
+
+Status check_called(int32_t called, int32_t answered) {
+  if (called == -1 || called == answered) return {};
+  return Status(Code::InvalidArgument, cat("rank ", answered, " answered a call for rank ", called));
 }
 
 Key prove(const Key& key, std::string_view label, ByteSpan transcript) {
@@ -100,6 +106,7 @@ size_t Hello::wants() const {
     case kSecond:
       return kHeadBytes + kMacBytes;
     case kThird:
+    case kFourth:
       return kMacBytes;
     default:
       return 0;
@@ -115,8 +122,9 @@ Status Hello::feed(ByteSpan bytes, Bytes& out) {
   stage_ = kFailed;  // until the message has proved good
   if (stage == kFirst) RONDE_TRY(take_first(bytes, out));
   if (stage == kSecond) RONDE_TRY(take_second(bytes, out));
-  if (stage == kThird) RONDE_TRY(take_third(bytes));
-  stage_ = stage == kFirst ? kThird : kDone;
+  if (stage == kThird) RONDE_TRY(take_third(bytes, out));
+  if (stage == kFourth) RONDE_TRY(check_proof(key_, "welcome", transcript_, bytes));
+  stage_ = stage == kFirst ? kThird : stage == kSecond ? kFourth : kDone;
   if (stage_ == kDone) session_ = prove(key_, "session", transcript_);
   return {};
 }
@@ -124,14 +132,15 @@ Status Hello::feed(ByteSpan bytes, Bytes& out) {
 Status Hello::take_first(ByteSpan bytes, Bytes& out) {
   RONDE_ASSIGN(const Head head, parse_head(bytes));
   peer_ = head.identity;
-  self_ = {peer_.purpose, self_.rank, peer_.epoch, peer_.stream};
+  self_ = {peer_.purpose, self_.rank, peer_.rank, peer_.epoch, peer_.stream};
   const Bytes own = make_head(self_);
   transcript_.assign(bytes.begin(), bytes.end());
   transcript_.insert(transcript_.end(), own.begin(), own.end());
   const Key proof = prove(key_, "acceptor", transcript_);
   out.insert(out.end(), own.begin(), own.end());
   out.insert(out.end(), proof.begin(), proof.end());
-  return check_build(head.build);
+  RONDE_TRY(check_build(head.build));
+  return check_called(peer_.called, self_.rank);
 }
 
 Status Hello::take_second(ByteSpan bytes, Bytes& out) {
@@ -141,7 +150,8 @@ Status Hello::take_second(ByteSpan bytes, Bytes& out) {
   transcript_.insert(transcript_.end(), theirs.begin(), theirs.end());
   RONDE_TRY(check_proof(key_, "acceptor", transcript_, bytes.subspan(kHeadBytes)));
   peer_ = head.identity;
-  if (peer_ != Identity{self_.purpose, peer_.rank, self_.epoch, self_.stream}) {
+  RONDE_TRY(check_called(self_.called, peer_.rank));
+  if (peer_ != Identity{self_.purpose, peer_.rank, self_.rank, self_.epoch, self_.stream}) {
     return Status(Code::Internal, "the peer answered the hello of another connection");
   }
   const Key proof = prove(key_, "initiator", transcript_);
@@ -149,8 +159,15 @@ Status Hello::take_second(ByteSpan bytes, Bytes& out) {
   return {};
 }
 
-Status Hello::take_third(ByteSpan bytes) {
-  return check_proof(key_, "initiator", transcript_, bytes);
+Status Hello::take_third(ByteSpan bytes, Bytes& out) {
+  RONDE_TRY(check_proof(key_, "initiator", transcript_, bytes));
+  const Key welcome = prove(key_, "welcome", transcript_);
+  out.insert(out.end(), welcome.begin(), welcome.end());
+  return {};
+}
+
+bool Hello::proven() const {
+  return stage_ == kFourth || stage_ == kDone;
 }
 
 bool Hello::done() const {

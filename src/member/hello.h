@@ -3,13 +3,18 @@
 // allocated.
 //
 // Idea: mutual challenge and response. HMAC-SHA-256-128 would do; we use keyed BLAKE2b (libsodium crypto_generichash).
-//   1. initiator -> acceptor   magic 8, build id 8, nonce_i 32, identity_i 13             (61 bytes)
-//   2. acceptor  -> initiator  the same of its own, MAC(key, "acceptor", everything in 1 and 2)    (93 bytes)
+//   1. initiator -> acceptor   magic 8, build id 8, nonce_i 32, identity_i 17             (65 bytes)
+//   2. acceptor  -> initiator  the same of its own, MAC(key, "acceptor", everything in 1 and 2)    (97 bytes)
 //   3. initiator -> acceptor   MAC(key, "initiator", everything in 1 and 2)               (32 bytes)
+//   4. acceptor  -> initiator  MAC(key, "welcome", everything in 1 and 2)                 (32 bytes)
 // Both derive the session key MAC(key, "session", everything in 1 and 2). The acceptor reads one fixed-size header from
-// a stranger and says nothing secret to it; a wrong MAC closes the connection. Identities carry purpose, rank, epoch
-// and stream, and are part of the transcript, so a captured hello fits nothing else. The acceptor answers with its own
-// rank and with the initiator's purpose, epoch and stream: what it has understood.
+// a stranger and says nothing secret to it; a wrong MAC closes the connection. Identities carry purpose, own rank, the
+// rank that is called, epoch and stream, and are part of the transcript, so a captured hello fits nothing else. The
+// acceptor answers with its own rank and with the initiator's rank, purpose, epoch and stream: what it has understood.
+// A call that reaches another rank than the one it is for ends after message 2 on both sides.
+//
+// Message 4 is there because an acceptor may give up at any moment before it has seen message 3 (it was stopped for
+// longer than it grants a stranger): only who has been welcomed may take the connection for made.
 //
 // Pure: bytes in, bytes out.
 #pragma once
@@ -39,6 +44,7 @@ constexpr Purpose kLastPurpose = Purpose::Broker;
 struct Identity {
   Purpose purpose = Purpose::Store;
   int32_t rank = -1;    // -1: not a rank (store, agent)
+  int32_t called = -1;  // the rank at the other end; -1: whoever answers
   uint32_t epoch = 0;   // 0: before an epoch is open
   uint32_t stream = 0;  // of a data link
   bool operator==(const Identity&) const = default;
@@ -63,13 +69,15 @@ class Hello {
   // ...; `out` may then still hold a message that lets the peer find the same error. No more can be fed after an error.
   Status feed(ByteSpan bytes, Bytes& out);
   bool done() const;
+  // The peer has proven that it holds the key; an initiator has then given its own proof.
+  bool proven() const;
   const Identity& peer() const;    // valid after the message that carries it, proven when done()
   const Key& session_key() const;  // when done()
 
  private:
   Status take_first(ByteSpan bytes, Bytes& out);
   Status take_second(ByteSpan bytes, Bytes& out);
-  Status take_third(ByteSpan bytes);
+  Status take_third(ByteSpan bytes, Bytes& out);
 
   Role role_;
   Key key_;

@@ -14,17 +14,17 @@ namespace {
 using ::testing::HasSubstr;
 using Role = Hello::Role;
 
-const Identity kAlice{Purpose::Data, 3, 7, 1};
-const Identity kBob{Purpose::Store, 5, 0, 0};
+const Identity kAlice{.purpose = Purpose::Data, .rank = 3, .called = 5, .epoch = 7, .stream = 1};
+const Identity kBob{.purpose = Purpose::Store, .rank = 5};
 
-// Two hellos and the three messages between them; a test changes a message on its way.
+// Two hellos and the four messages between them; a test changes a message on its way.
 struct Dialogue {
   explicit Dialogue(const Key& key) : Dialogue(key, key) {}
   Dialogue(const Key& a, const Key& b) : alice(Role::Initiator, a, kAlice), bob(Role::Acceptor, b, kBob) {}
 
   Hello alice;
   Hello bob;
-  std::array<Bytes, 3> said;
+  std::array<Bytes, 4> said;
   Status alice_says;
   Status bob_says;
 
@@ -38,8 +38,11 @@ struct Dialogue {
     alice_says = alice.feed(said[1], said[2]);
     if (!bob_says.ok() || said[2].empty()) return;
     change(2, said[2]);
+    bob_says = bob.feed(said[2], said[3]);
+    if (!bob_says.ok()) return;
+    change(3, said[3]);
     Bytes nothing;
-    bob_says = bob.feed(said[2], nothing);
+    alice_says = alice.feed(said[3], nothing);
   }
   void run() {
     run([](int, Bytes&) {});
@@ -54,8 +57,29 @@ TEST(Hello, right_key_is_accepted_and_both_know_who_speaks) {
   ASSERT_TRUE(talk.bob_says.ok()) << talk.bob_says.message();
   ASSERT_TRUE(talk.both_done());
   EXPECT_EQ(talk.bob.peer(), kAlice);
-  EXPECT_EQ(talk.alice.peer(), (Identity{Purpose::Data, 5, 7, 1}));
+  EXPECT_EQ(talk.alice.peer(), (Identity{.purpose = Purpose::Data, .rank = 5, .called = 3, .epoch = 7, .stream = 1}));
   EXPECT_EQ(talk.alice.session_key(), talk.bob.session_key());
+}
+
+TEST(Hello, an_initiator_is_not_done_before_it_is_welcomed) {
+  Dialogue talk(random_key());
+  Bytes second;
+  Bytes third;
+  ASSERT_TRUE(talk.bob.feed(talk.alice.start(), second).ok());
+  ASSERT_TRUE(talk.alice.feed(second, third).ok());
+  EXPECT_FALSE(talk.alice.done());
+  EXPECT_EQ(talk.alice.wants(), 32u);
+}
+
+TEST(Hello, a_call_for_another_rank_ends_on_both_sides_before_a_proof_is_given) {
+  const Key key = random_key();
+  Hello alice(Role::Initiator, key, {.purpose = Purpose::Data, .rank = 3, .called = 4});
+  Hello bob(Role::Acceptor, key, kBob);
+  Bytes second;
+  Bytes third;
+  EXPECT_EQ(bob.feed(alice.start(), second).message(), "rank 5 answered a call for rank 4");
+  EXPECT_EQ(alice.feed(second, third).message(), "rank 5 answered a call for rank 4");
+  EXPECT_TRUE(third.empty());
 }
 
 TEST(Hello, two_sessions_have_two_session_keys) {
@@ -113,15 +137,15 @@ TEST(Hello, a_stranger_is_told_apart_by_its_first_bytes) {
 
 TEST(Hello, a_flipped_bit_at_any_byte_of_any_message_is_refused) {
   const Key key = random_key();
-  const std::array<size_t, 3> sizes{61, 93, 32};
-  for (int message = 0; message < 3; ++message) {
+  const std::array<size_t, 4> sizes{65, 97, 32, 32};
+  for (int message = 0; message < 4; ++message) {
     for (size_t at = 0; at < sizes[static_cast<size_t>(message)]; ++at) {
       for (const auto bit : {std::byte{1}, std::byte{0x80}}) {
         Dialogue talk(key);
         talk.run([&](int which, Bytes& bytes) {
           if (which == message) bytes.at(at) ^= bit;
         });
-        EXPECT_FALSE(talk.bob.done()) << "message " << message << " byte " << at;
+        EXPECT_FALSE(talk.both_done()) << "message " << message << " byte " << at;
         EXPECT_FALSE(talk.alice_says.ok() && talk.bob_says.ok()) << "message " << message << " byte " << at;
       }
     }
@@ -130,14 +154,14 @@ TEST(Hello, a_flipped_bit_at_any_byte_of_any_message_is_refused) {
 
 TEST(Hello, truncated_and_overlong_messages_are_refused) {
   const Key key = random_key();
-  for (int message = 0; message < 3; ++message) {
+  for (int message = 0; message < 4; ++message) {
     for (const int change : {-1, +1, -1000}) {
       Dialogue talk(key);
       talk.run([&](int which, Bytes& bytes) {
         if (which != message) return;
         bytes.resize(static_cast<size_t>(std::max(0, static_cast<int>(bytes.size()) + change)));
       });
-      EXPECT_FALSE(talk.bob.done());
+      EXPECT_FALSE(talk.both_done());
       EXPECT_FALSE(talk.alice_says.ok() && talk.bob_says.ok()) << message << " " << change;
     }
   }
@@ -173,8 +197,8 @@ TEST(Hello, never_wants_more_than_a_hello_has) {
   const Key key = random_key();
   Hello alice(Role::Initiator, key, kAlice);
   Hello bob(Role::Acceptor, key, kBob);
-  EXPECT_EQ(alice.wants(), 93u);
-  EXPECT_EQ(bob.wants(), 61u);
+  EXPECT_EQ(alice.wants(), 97u);
+  EXPECT_EQ(bob.wants(), 65u);
   Bytes out;
   ASSERT_TRUE(bob.feed(alice.start(), out).ok());
   EXPECT_EQ(bob.wants(), 32u);

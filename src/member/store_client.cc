@@ -77,10 +77,14 @@ Result<os::Fd> connect_until(std::span<const os::Address> addresses, Time deadli
 
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(std::span<const os::Address> addresses, const Key& key,
                                                           int32_t rank, Time deadline, std::string who) {
-  RONDE_ASSIGN(os::Fd fd, connect_until(addresses, deadline));
-  const std::string store = os::peer_address(fd).to_string();
-  const Identity self{.purpose = Purpose::Store, .rank = rank};
-  auto greeted = greet_by(std::move(fd), Hello::Role::Initiator, key, self, deadline);
+  std::string store;
+  const auto connect = [&] {
+    auto fd = connect_until(addresses, deadline);
+    store = fd.ok() ? os::peer_address(*fd).to_string() : "";
+    return fd;
+  };
+  auto greeted = call_by(connect, key, {.purpose = Purpose::Store, .rank = rank}, deadline);
+  if (!greeted.ok() && store.empty()) return greeted.status();
   if (!greeted.ok()) return greeted.status().with_context(cat("the store at ", store));
   auto state = std::make_unique<State>(std::move(greeted->fd), store, std::move(who));
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(state)));

@@ -39,11 +39,10 @@ TcpLink& TcpLinkTable::State::open(int32_t peer, int stream) {
                   .key = options.key,
                   .self = {.purpose = member::Purpose::Data,
                            .rank = options.rank,
+                           .called = peer,
                            .epoch = options.epoch,
                            .stream = static_cast<uint32_t>(stream)},
-                  .peer = peer,
                   .events = options.events,
-                  .deadline = options.clock->now() + options.connect_timeout,
                   .patience = options.connect_timeout});
     (void)link.advance();  // begins now; an error is kept and comes with the next advance
   }

@@ -7,9 +7,8 @@ Status TcpConnector::start(const os::Address& address, Time now) {
   RONDE_ASSIGN(os::Fd fd, os::start_connect_tcp(address));
   RONDE_TRY(options_.events->add(fd.get(), options_.source));
   const auto addresses_left = static_cast<int64_t>(options_.addresses.size() - next_);
-  attempt_deadline_ = options_.deadline == kNever ? kNever : now + (options_.deadline - now) / addresses_left;
   attempt_.emplace(std::move(fd), member::Hello(member::Hello::Role::Initiator, options_.key, options_.self),
-                   attempt_deadline_);
+                   now + (round_ends_ - now) / addresses_left);
   return {};
 }
 
@@ -17,36 +16,39 @@ Result<std::optional<os::Fd>> TcpConnector::try_current(Time now) {
   if (!attempt_) RONDE_TRY(start(options_.addresses[next_], now));
   RONDE_ASSIGN(const bool done, attempt_->advance(now));
   if (!done) return std::optional<os::Fd>();
-  const int fd = attempt_->fd();
   member::Greeted greeted = attempt_->take();
   attempt_.reset();
-  if (greeted.peer.rank == options_.peer) return std::optional(std::move(greeted.fd));
-  options_.events->remove(fd);
-  return Status(Code::PeerLost, cat("answered as rank ", greeted.peer.rank));
+  return std::optional(std::move(greeted.fd));
 }
 
 Result<std::optional<os::Fd>> TcpConnector::advance(Time now) {
-  do {
+  for (;;) {
     for (; next_ < options_.addresses.size(); ++next_) {
       auto fd = try_current(now);
       if (fd.ok()) return fd;
+      note(fd.status());
       abandon();
-      was_closed_ = was_closed_ || fd.status().code() == Code::PeerLost;
-      if (fd.status().code() == Code::ResourceExhausted) code_ = Code::ResourceExhausted;
-      tried_ += cat(tried_.empty() ? "" : "; ", options_.addresses[next_].to_string(), ": ", fd.status().message());
     }
-  } while (begin_round(now));
+    const bool again = silent_ || (closed_ && --rounds_left_ > 0);
+    if (!again) break;
+    begin_round(now);
+  }
   return Status(code_, cat("cannot connect (", tried_.empty() ? "it has no address" : tried_, ")"));
 }
 
-bool TcpConnector::begin_round(Time now) {
-  if (!was_closed_ || round_ == kRounds) return false;
-  ++round_;
-  was_closed_ = false;
+void TcpConnector::note(const Status& why) {
+  const bool stood = attempt_ && attempt_->connected();
+  closed_ = closed_ || (stood && why.code() == Code::PeerLost);
+  silent_ = silent_ || (stood && why.code() == Code::Timeout);
+  if (why.code() == Code::ResourceExhausted) code_ = Code::ResourceExhausted;
+  tried_ += cat(tried_.empty() ? "" : "; ", options_.addresses[next_].to_string(), ": ", why.message());
+}
+
+void TcpConnector::begin_round(Time now) {
+  closed_ = silent_ = false;
   next_ = 0;
   tried_.clear();
-  if (options_.deadline != kNever) options_.deadline = now + options_.patience;
-  return true;
+  round_ends_ = now + options_.patience;
 }
 
 void TcpConnector::abandon() {

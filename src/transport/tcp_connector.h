@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // TcpConnector: one data connection to a peer in the making. Tries the addresses where the peer listens in turn, each
-// with its hello and its share of the time, without blocking. A peer that closes in the middle of a hello is tried
-// again, in kRounds rounds at most: it took this process for a stranger, because it was stopped meanwhile. Thread: the
-// one that drives the engine.
+// with its hello and its share of the time, without blocking. Thread: the one that drives the engine.
+//
+// A peer may be stopped, and a stopped peer is not a lost one. If it closes in the middle of a hello, it has taken this
+// process for a stranger because it was stopped meanwhile: it is tried again, in member::kCalls rounds at most. If the
+// connection stands and nobody answers, it is tried again until the owner gives up: the control side knows who is lost.
 #pragma once
 
 #include <optional>
@@ -21,13 +23,11 @@ class TcpConnector {
     std::span<const os::Address> addresses;  // outlive it
     member::Key key{};
     member::Identity self;
-    int32_t peer = 0;
     os::EventSet* events = nullptr;          // outlives it
     os::EventSet::Source* source = nullptr;  // told of the descriptor that is being connected
-    Time deadline = kNever;
-    Duration patience{};  // a further round gets this long
+    Duration patience{};                     // a round gets this long
   };
-  explicit TcpConnector(const Options& options) : options_(options) {}
+  TcpConnector(const Options& options, Time now) : options_(options) { begin_round(now); }
   ~TcpConnector() { abandon(); }
   TcpConnector(const TcpConnector&) = delete;
   TcpConnector& operator=(const TcpConnector&) = delete;
@@ -36,23 +36,23 @@ class TcpConnector {
   // address.
   Result<std::optional<os::Fd>> advance(Time now);
   // When to look again, if no event comes before.
-  Time next_deadline() const { return attempt_ ? attempt_deadline_ : kNever; }
+  Time next_deadline() const { return attempt_ ? attempt_->deadline() : kNever; }
 
  private:
-  static constexpr int kRounds = 3;
-
-  bool begin_round(Time now);
+  void begin_round(Time now);
+  void note(const Status& why);
   Status start(const os::Address& address, Time now);
   Result<std::optional<os::Fd>> try_current(Time now);
   void abandon();
 
   Options options_;
   size_t next_ = 0;  // address
-  int round_ = 1;
-  bool was_closed_ = false;  // by the peer, in this round
+  int rounds_left_ = member::kCalls;
+  bool closed_ = false;  // by a peer, in this round
+  bool silent_ = false;  // a peer, in this round
+  Time round_ends_ = kNever;
   std::optional<member::Greeting> attempt_;
-  Time attempt_deadline_ = kNever;
-  std::string tried_;
+  std::string tried_;  // in this round
   Code code_ = Code::PeerLost;
 };
 

@@ -32,7 +32,7 @@ TcpLink::TcpLink(std::string name, os::EventSet* events, const Clock* clock)
 
 void TcpLink::connect(TcpConnector::Options options) {
   options.source = this;
-  connector_ = std::make_unique<TcpConnector>(options);
+  connector_ = std::make_unique<TcpConnector>(options, clock_->now());
 }
 
 Status TcpLink::attach(os::Fd fd) {

@@ -157,29 +157,75 @@ TEST_F(Tcp, a_rank_without_addresses_cannot_be_reached) {
 TEST_F(Tcp, an_address_that_leads_to_another_rank_is_passed_over) {
   const auto table = table_with({ranks_.address(2), ranks_.address(1)});
   exchange(table->link(1, 0), ranks_.at(1).table->link(0, 0), 1);
+  EXPECT_TRUE(ranks_.at(2).adopted.ok()) << "rank 2 has never taken it for its own";
   const auto lost = table_with({ranks_.address(2)});
-  EXPECT_THAT(error_of(lost->link(1, 0), [&] { pump(); }).message(), HasSubstr("answered as rank 2"));
+  EXPECT_THAT(error_of(lost->link(1, 0), [&] { pump(); }).message(), HasSubstr("rank 2 answered a call for rank 1"));
 }
 
-TEST_F(Tcp, a_peer_that_never_answers_is_given_up_at_the_deadline) {
-  const auto silent = os::listen_tcp({"127.0.0.1", 0}).value();  // takes connections, says nothing
+TEST_F(Tcp, a_peer_that_takes_the_connection_and_does_not_answer_is_tried_again_until_the_link_is_closed) {
+  const auto silent = os::listen_tcp({"127.0.0.1", 0}).value();
   ManualClock time;
   const auto table = table_with({silent.bound, silent.bound}, &time, 10s);
   Link& link = table->link(1, 0);
   const Time start = time.now();
-  for (int i = 0; i < 20; ++i) {
-    pump();
+  std::vector<os::Fd> taken;
+  for (size_t attempt = 1; attempt <= 20; ++attempt) {
+    const Time limit = in(60s);
+    while (taken.size() < attempt && std::chrono::steady_clock::now() < limit) {
+      ASSERT_TRUE(link.advance().ok());
+      auto fd = os::accept_now(silent.fd).value();
+      if (fd.valid()) taken.push_back(std::move(fd));
+    }
+    ASSERT_TRUE(link.advance().ok());
+    EXPECT_EQ(table->next_deadline(), start + attempt * 5s) << "each address gets its share";
+    time.advance(5s);
+  }
+  link.close(Status(Code::Timeout, "the owner has waited enough"));
+  EXPECT_EQ(table->next_deadline(), kNever);
+}
+
+TEST_F(Tcp, a_peer_that_was_stopped_for_long_in_the_middle_of_its_hello_finds_the_link_waiting) {
+  ManualClock time;
+  const auto table = table_with({ranks_.address(1)}, &time, 10s);
+  Link& link = table->link(1, 0);
+  auto& greeter = *ranks_.at(1).greeter;
+  const Time limit = in(60s);
+  while (table->next_deadline() != kNever && std::chrono::steady_clock::now() < limit) {
+    ranks_.pump(1);
     ASSERT_TRUE(link.advance().ok());
   }
-  EXPECT_EQ(table->next_deadline(), start + 5s);  // its share
-  time.advance(5s);
+  ASSERT_NE(greeter.next_deadline(), kNever) << "the proof lies in the socket of the stopped one";
+  time.advance(60s);
   ASSERT_TRUE(link.advance().ok());
-  EXPECT_EQ(table->next_deadline(), start + 10s);
-  time.advance(5s);
-  const Status status = error_of(link, [&] { pump(); });
+  exchange(link, ranks_.at(1).table->link(0, 0), 1);
+}
+
+TEST_F(Tcp, a_peer_that_closes_in_the_middle_of_a_hello_is_tried_again_a_few_times) {
+  const auto rude = os::listen_tcp({"127.0.0.1", 0}).value();
+  const auto table = table_with({rude.bound});
+  Link& link = table->link(1, 0);
+  int calls = 0;
+  const Status status = error_of(link, [&] {
+    auto fd = os::accept_now(rude.fd).value();
+    if (!fd.valid()) return;
+    ++calls;
+    Bytes hello(1);
+    ASSERT_TRUE(os::read_all_by(fd, hello, in(30s)).ok());
+  });
+  EXPECT_EQ(calls, member::kCalls);
   EXPECT_EQ(status.code(), Code::PeerLost);
-  EXPECT_THAT(status.message(), HasSubstr(cat(silent.bound.to_string(), ": ")));
-  EXPECT_EQ(table->next_deadline(), kNever);
+  EXPECT_THAT(status.message(), HasSubstr(cat(rude.bound.to_string(), ": ")));
+}
+
+TEST_F(Tcp, a_rank_that_was_stopped_in_the_middle_of_its_hello_connects_again) {
+  Link& link = ranks_.at(0).table->link(1, 0);
+  auto& greeter = *ranks_.at(1).greeter;
+  const Time limit = in(60s);
+  while (greeter.next_deadline() == kNever && std::chrono::steady_clock::now() < limit) ranks_.pump(1);
+  ranks_.pump(1);                             // answers
+  EXPECT_TRUE(greeter.take(in(5s)).empty());  // and has heard no more for 5 s
+  EXPECT_EQ(greeter.next_deadline(), kNever);
+  exchange(link, ranks_.at(1).table->link(0, 0), 1);
 }
 
 TEST_F(Tcp, a_peer_with_another_key_is_refused) {
