@@ -21,6 +21,12 @@ class Carrier {
   virtual Result<bool> try_send(ByteSpan frame) = 0;
   // The next frame, or nothing now. An error is final and says what became of the peer.
   virtual Result<std::optional<Bytes>> try_recv() = 0;
+
+  // Tells the peer that this process is at work, where nothing else would: between hosts. One beat at most is on its
+  // way to a peer that says nothing, so a stopped peer's buffers do not fill.
+  virtual void beat() {}
+  // True if anything came from the peer since the last call. Always false on one host: the board has the beats there.
+  virtual bool take_sign_of_life() { return false; }
 };
 
 }  // namespace ronde::control

@@ -10,6 +10,7 @@ namespace ronde::control {
 namespace {
 
 constexpr uint32_t kCreditMark = 0x80000000;
+constexpr uint32_t kBeatMark = 0x40000000;
 constexpr size_t kHeadBytes = sizeof(uint32_t) + kSealBytes;
 constexpr size_t kReadBytes = 32 * 1024;
 // Credits are given in steps: at most this much that was taken is not yet told. A sender that lacks credit for the
@@ -36,6 +37,8 @@ class TcpCarrier final : public Carrier, private os::EventSet::Source {
 
   Result<bool> try_send(ByteSpan frame) override;
   Result<std::optional<Bytes>> try_recv() override;
+  void beat() override;
+  bool take_sign_of_life() override { return std::exchange(sign_of_life_, false); }
 
  private:
   void on_ready(bool readable, bool writable) override {
@@ -63,6 +66,8 @@ class TcpCarrier final : public Carrier, private os::EventSet::Source {
   bool input_over_ = false;  // nothing can be read any more; failed_ says why
   bool readable_ = true;
   bool writable_ = true;
+  bool sign_of_life_ = false;
+  bool answered_ = true;  // the peer has said something since our last beat
 
   Bytes out_;                 // sealed, not yet written
   size_t written_ = 0;        // of out_
@@ -140,7 +145,7 @@ Result<bool> TcpCarrier::take_in_frame() {
   if (rest.size() < kHeadBytes) return false;
   uint32_t word = 0;
   std::memcpy(&word, rest.data(), sizeof word);
-  const size_t length = word & ~kCreditMark;
+  const size_t length = word == kBeatMark ? 0 : word & ~kCreditMark;
   if (length > kMaxFrameBytes) return Status(Code::Internal, cat("sent a control frame of ", length, " bytes"));
   if (rest.size() < kHeadBytes + length) return false;
   const ByteSpan payload = rest.subspan(kHeadBytes, length);
@@ -148,6 +153,7 @@ Result<bool> TcpCarrier::take_in_frame() {
     return Status(Code::Internal, "a control frame was changed, lost or repeated on its way (its MAC is wrong)");
   }
   parsed_ += kHeadBytes + length;
+  if (word == kBeatMark) return true;
   if ((word & kCreditMark) != 0) {
     RONDE_TRY(take_credit(payload));
     return true;
@@ -156,6 +162,13 @@ Result<bool> TcpCarrier::take_in_frame() {
   if (arrived_ - credited_ > kCreditBytes) return Status(Code::Internal, "sent control frames beyond its credit");
   frames_.emplace_back(payload.begin(), payload.end());
   return true;
+}
+
+void TcpCarrier::beat() {
+  if (!answered_ || !out_.empty() || !failed_.ok()) return;
+  answered_ = false;
+  append(kBeatMark, {});
+  flush();
 }
 
 // False: nothing more now.
@@ -168,6 +181,7 @@ Result<bool> TcpCarrier::read_more() {
   const auto got = os::read_some(fd_, std::span(in_).subspan(before));
   in_.resize(before + (got.ok() ? *got : 0));
   if (!got.ok()) return got.status();
+  if (*got > 0) sign_of_life_ = answered_ = true;
   readable_ = *got > 0;  // an end of stream right behind these bytes is found by the next read only
   return readable_;
 }

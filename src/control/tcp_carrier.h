@@ -5,7 +5,7 @@
 //
 // The sequence number is counted on both sides and not sent: a frame that was replayed, dropped or changed fails its
 // MAC and ends the link. A length whose top bit is set marks a credit: its payload is u64, the bytes of frames that its
-// sender's owner has taken so far.
+// sender's owner has taken so far. The next bit alone is a beat: a sign of life without payload.
 //
 // Stopped is not cut: keepalive and TCP_USER_TIMEOUT notice a dead host within `silence`; a stopped process's kernel
 // goes on answering as long as its receive buffer has room, so unread control bytes are kept below kCreditBytes, less

@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr uint32_t kCreditMark = 0x80000000;
+constexpr uint32_t kBeatMark = 0x40000000;
 
 Time soon() {
   return SteadyClock().now() + std::chrono::seconds(30);
@@ -123,6 +124,32 @@ TEST(TcpCarrier, an_absurd_length_ends_the_link_before_anything_is_read) {
   Link link;
   link.say(link.sealed(0x7fffffff, {}));
   EXPECT_THAT(link.hear(), HasSubstr("sent a control frame of 2147483647 bytes"));
+}
+
+TEST(TcpCarrier, a_beat_is_a_sign_of_life_and_no_frame) {
+  Link link;
+  EXPECT_FALSE(link.carrier->take_sign_of_life());
+  link.say(link.sealed(kBeatMark, {}));
+  link.say(link.frame("hello"));
+  EXPECT_EQ(link.hear(), "hello");
+  EXPECT_TRUE(link.carrier->take_sign_of_life());
+  EXPECT_FALSE(link.carrier->take_sign_of_life());
+}
+
+TEST(TcpCarrier, a_peer_that_says_nothing_gets_one_beat_only) {
+  Link link;
+  for (int i = 0; i < 3; ++i) link.carrier->beat();
+  const size_t size = 4 + kSealBytes;
+  Bytes beat(size);
+  ASSERT_TRUE(os::read_all_by(link.peer, beat, soon()).ok());
+  int unread = 0;
+  ASSERT_EQ(::ioctl(link.peer.get(), SIOCINQ, &unread), 0);
+  EXPECT_EQ(unread, 0);
+  link.say(link.sealed(kBeatMark, {}));
+  link.say(link.frame("hello"));
+  EXPECT_EQ(link.hear(), "hello");
+  link.carrier->beat();
+  EXPECT_TRUE(os::read_all_by(link.peer, beat, soon()).ok());
 }
 
 TEST(TcpCarrier, a_half_frame_and_an_end_name_the_peer) {

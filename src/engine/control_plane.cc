@@ -41,6 +41,7 @@ Result<bool> ControlPlane::talk_to_coordinator(Time now, std::vector<coord::Even
   const Result<bool> sent = send_reports(now);
   // Also after a send that failed: its leave may be among what came before the end.
   const Result<bool> received = receive_decisions(events);
+  note_sign_of_life(0, *to_coordinator_, now);
   if (sent.ok() && received.ok()) return *sent || *received;
   if (!left_.contains(0)) return sent.ok() ? received.status() : sent.status();
   to_coordinator_ = nullptr;
@@ -76,6 +77,7 @@ Result<bool> ControlPlane::receive_reports(Time now) {
       RONDE_TRY(coordinator_->on_report(static_cast<Rank>(r), **frame, now));
       moved = true;
     }
+    if (to_ranks_[r] != nullptr) note_sign_of_life(static_cast<Rank>(r), *to_ranks_[r], now);
   }
   return moved;
 }
@@ -105,6 +107,23 @@ Result<bool> ControlPlane::receive_decisions(std::vector<coord::Event>& events) 
     bytes_received_ += frame->size();
     RONDE_TRY(take_decision(*frame, events));
     moved = true;
+  }
+}
+
+void ControlPlane::note_sign_of_life(Rank rank, control::Carrier& carrier, Time now) {
+  if (carrier.take_sign_of_life()) heard_[rank] = now;
+}
+
+std::optional<Duration> ControlPlane::silence(Rank rank, Time now) const {
+  const auto found = heard_.find(rank);
+  if (found == heard_.end()) return std::nullopt;
+  return now - found->second;
+}
+
+void ControlPlane::beat() {
+  if (to_coordinator_ != nullptr) to_coordinator_->beat();
+  for (control::Carrier* carrier : to_ranks_) {
+    if (carrier != nullptr) carrier->beat();
   }
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -29,6 +30,10 @@ class ControlPlane {
   Result<bool> pump(Time now, std::vector<coord::Event>& events);
 
   Time next_deadline() const;
+  // For how long nothing came from a rank that this one talks to on another host; nothing where it cannot be known.
+  std::optional<Duration> silence(Rank rank, Time now) const;
+  // Tells the ranks on other hosts that this one is at work.
+  void beat();
   // True while frames wait for room in a carrier.
   bool has_unsent() const;
 
@@ -45,6 +50,7 @@ class ControlPlane {
   // A carrier of rank `r` has ended. True if the rank has left, which ends its carrier even while this rank still runs
   // what was decided before: it is looked at no more.
   bool dismiss(size_t r);
+  void note_sign_of_life(Rank rank, control::Carrier& carrier, Time now);
   Result<bool> drain(std::deque<Bytes>& queue, control::Carrier& carrier);
 
   Rank rank_;
@@ -53,6 +59,7 @@ class ControlPlane {
   control::Carrier* to_coordinator_;  // null on rank 0, and once rank 0 is gone
   std::vector<control::Carrier*> to_ranks_;
   std::unordered_set<Rank> left_;
+  std::unordered_map<Rank, Time> heard_;      // the last sign of life
   std::deque<Bytes> reports_;                 // towards the coordinator
   std::vector<std::deque<Bytes>> decisions_;  // towards each rank; the own one is taken directly
   uint64_t bytes_sent_ = 0;

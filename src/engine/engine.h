@@ -96,7 +96,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void take_news(Time now);
   void suspect(const Status& symptom, Time now);
   void fail(const Status& cause);
+  void abort(const Status& cause);
+  std::string why_late(const Batches::Entry& batch, Time now) const;
+  std::optional<Duration> long_silence(Rank rank, Time now) const;
   bool check_deadlines(Time now);
+  bool check_running_batch(Time now);
   Time next_deadline() const;
   void complete(Ticket ticket, const Status& status);
   void give_up(Ticket ticket, const Status& cause);
@@ -132,6 +136,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Status> symptom_;  // something broke; the cause is being asked for
   Time symptom_since_{};
   Time next_beat_{};
+  uint64_t ticks_ = 0;
   Time next_look_{};
   std::unordered_set<Rank> left_;
   Ticket leave_ticket_ = 0;

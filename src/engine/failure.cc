@@ -12,6 +12,8 @@ namespace {
 constexpr Duration kWaitForCause = std::chrono::seconds(1);
 // How often a driver that is busy looks at the descriptors that carry no data.
 constexpr Duration kLookInterval = std::chrono::milliseconds(2);
+constexpr int kBeatsMissed = 3;  // by a rank that has stopped
+constexpr int kTicksPerFarBeat = 5;
 
 }  // namespace
 
@@ -49,6 +51,48 @@ void Engine::take_news(Time now) {
   if (*news && !failed_) fail(Status((*news)->code, (*news)->text));
 }
 
+// Ends the epoch for all: what this rank knows, the others cannot see.
+void Engine::abort(const Status& cause) {
+  if (failed_) return;
+  if (parts_.store) (void)parts_.store->tell_abort(cause);
+  fail(cause);
+}
+
+// Whom the batch waits for, and which ranks show no sign of life: the one may itself wait for the other.
+std::string Engine::why_late(const Batches::Entry& batch, Time now) const {
+  const std::vector<Peer>& peers = parts_.topology.peers;
+  std::string out = batch.running ? "this rank itself was not at work" : "the batch before it is not done";
+  if (batch.running) {
+    const std::vector<Rank> late = batch.running->waits_for();
+    for (size_t i = 0; i < late.size(); ++i) {
+      out = cat(i == 0 ? "it waits for " : cat(out, ", "), peers[static_cast<size_t>(late[i])].name);
+    }
+  }
+  for (Rank rank = 0; rank < parts_.topology.size; ++rank) {
+    const auto quiet = long_silence(rank, now);
+    if (!quiet) continue;
+    out += cat("; ", peers[static_cast<size_t>(rank)].name, " has shown no sign of life for ",
+               std::chrono::duration_cast<std::chrono::seconds>(*quiet).count(), " s");
+  }
+  return out;
+}
+
+// For how long a rank has shown no sign of life, if that is longer than usual.
+std::optional<Duration> Engine::long_silence(Rank rank, Time now) const {
+  const Topology& topology = parts_.topology;
+  if (rank == topology.rank || left_.contains(rank)) return {};
+  Duration usual = parts_.settings.heartbeat;
+  std::optional<Duration> quiet = control_.silence(rank, now);
+  if (quiet) {
+    usual *= kTicksPerFarBeat;
+  } else {
+    const auto local = std::ranges::find(topology.local_ranks, rank) - topology.local_ranks.begin();
+    if (local >= parts_.board->local_size()) return {};  // not on this board
+    quiet = now - parts_.board->last_beat(static_cast<int>(local));
+  }
+  return *quiet < kBeatsMissed * usual ? std::nullopt : quiet;
+}
+
 void Engine::suspect(const Status& symptom, Time now) {
   if (failed_ || symptom_) return;
   if (!parts_.store) return fail(symptom);
@@ -73,29 +117,38 @@ bool Engine::check_deadlines(Time now) {
   bool worked = false;
   if (now >= next_beat_) {
     parts_.board->beat(now);
+    if (++ticks_ % kTicksPerFarBeat == 0) control_.beat();
     next_beat_ = now + parts_.settings.heartbeat;
   }
   if (symptom_ && now - symptom_since_ >= kWaitForCause) {
-    fail(*symptom_);
+    abort(*symptom_);
     worked = true;
   }
+  return check_running_batch(now) || worked;
+}
+
+bool Engine::check_running_batch(Time now) {
   const Batches::Entry* front = batches_.front();
   const Duration limit = parts_.settings.collective_timeout;
-  if (front != nullptr && now - front->since >= limit) {
-    const Batch& batch = front->bound.batch;
-    fail(Status(Code::Timeout, cat("batch ", batch.number, " (", name_of(batch.op), " of ", batch.tensors.size(),
-                                   " tensors, first '", batch.tensors[0].name, "') began but did not end within ",
-                                   std::chrono::duration<double>(limit).count(),
-                                   " s (collective_timeout): a rank that takes part has stopped")));
-    worked = true;
+  if (symptom_ || front == nullptr || now - front->since < limit) return false;
+  const Batch& batch = front->bound.batch;
+  const Status late(Code::Timeout, cat("batch ", batch.number, " (", name_of(batch.op), " of ", batch.tensors.size(),
+                                       " tensors, first '", batch.tensors[0].name, "') began but did not end within ",
+                                       std::chrono::duration<double>(limit).count(),
+                                       " s (collective_timeout): ", why_late(*front, now)));
+  // The coordinator hears from all ranks, and so has the first word.
+  if (parts_.topology.rank == 0) {
+    abort(late);
+  } else {
+    suspect(late, now);
   }
-  return worked;
+  return true;
 }
 
 Time Engine::next_deadline() const {
   Time out = std::min(next_beat_, control_.next_deadline());
   if (symptom_) out = std::min(out, symptom_since_ + kWaitForCause);
-  if (!batches_.empty()) out = std::min(out, batches_.oldest() + parts_.settings.collective_timeout);
+  if (!symptom_ && !batches_.empty()) out = std::min(out, batches_.oldest() + parts_.settings.collective_timeout);
   if (parts_.greeter) out = std::min(out, parts_.greeter->next_deadline());
   if (parts_.links) out = std::min(out, parts_.links->next_deadline());
   return out;

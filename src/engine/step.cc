@@ -88,15 +88,15 @@ void Engine::handle(coord::BatchReady event, Time now) {
   for (size_t t = 0; t < event.tickets.size(); ++t) {
     const auto handle = handles_.find(event.tickets[t]);
     if (!handle) {
-      return fail(Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '",
-                                             bound.batch.tensors[t].name, "' that this rank did not submit")));
+      return abort(Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '",
+                                              bound.batch.tensors[t].name, "' that this rank did not submit")));
     }
     if (row(bound.batch.op).allocates_output) {
-      if (Status status = allocate_output(bound.batch, t, *handle); !status.ok()) return fail(status);
+      if (Status status = allocate_output(bound.batch, t, *handle); !status.ok()) return abort(status);
     }
     bound.bindings.push_back(handle->binding);
   }
-  if (Status status = batches_.push(std::move(bound), std::move(event.tickets), now); !status.ok()) fail(status);
+  if (Status status = batches_.push(std::move(bound), std::move(event.tickets), now); !status.ok()) abort(status);
 }
 
 void Engine::handle(coord::TicketFailed event, Time) {

@@ -45,7 +45,7 @@ void Rendezvous::connected(ConnId conn, int32_t rank, std::string address) {
 
 Status Rendezvous::on_frame(ConnId conn, ByteSpan frame, Time now) {
   RONDE_ASSIGN(auto message, store_wire::decode(frame));
-  if (message.index() >= 4) return Status(Code::Internal, "sent what only a store sends");
+  if (message.index() >= store_wire::kMessagesOfRanks) return Status(Code::Internal, "sent what only a store sends");
   std::visit([&](auto&& one) { on(conn, std::move(one), now); }, std::move(message));
   return {};
 }
@@ -164,6 +164,12 @@ void Rendezvous::on(ConnId conn, store_wire::Leave&& leave, Time) {
   peer.left = true;
   from_ranks_.push_back({peer.rank, std::nullopt});
   fail_epoch(Status(Code::RankLeft, cat(name(peer), " has left the job")));  // nothing can be exchanged any more
+}
+
+void Rendezvous::on(ConnId conn, store_wire::Abort&& abort, Time) {
+  const Peer& peer = peers_.at(conn);
+  if (abort.epoch != peer.epoch || !takes_part(peer)) return;
+  end_epoch({peer.rank, abort.status.code(), cat(name(peer), " gave up: ", abort.status.message())});
 }
 
 void Rendezvous::withdraw(ConnId conn) {

@@ -70,6 +70,7 @@ class Rendezvous {
   void on(ConnId conn, store_wire::Exchange&& exchange, Time now);
   void on(ConnId conn, store_wire::Failure&& failure, Time now);
   void on(ConnId conn, store_wire::Leave&& leave, Time now);
+  void on(ConnId conn, store_wire::Abort&& abort, Time now);
   template <class ServersOwn>
   void on(ConnId conn, ServersOwn&& message, Time now);
 

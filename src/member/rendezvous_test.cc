@@ -226,6 +226,7 @@ TEST(Rendezvous, frames_of_another_epoch_change_nothing) {
   job.exchange(100, 1, "x");
   EXPECT_THAT(job.last(100), HasSubstr("is in epoch 1, the job in epoch 2"));
   job.say(101, wire::Leave{1});
+  job.say(101, wire::Abort{1, Status(Code::Timeout, "old")});
   job.say(101, wire::Failure{1, "old"});
   EXPECT_THAT(job.store.take_from_ranks(), IsEmpty());
   job.exchange(100, 2, "x");
@@ -239,7 +240,7 @@ TEST(Rendezvous, a_cause_reaches_waiting_running_and_later_connections_and_the_f
   job.store.publish({2, Code::PeerLost, "rank 2 was killed by signal 9"});
   job.store.publish({0, Code::Aborted, "second"});
   job.collect();
-  EXPECT_EQ(wire::Message(job.heard[100].front()).index(), 6u);
+  EXPECT_TRUE(std::holds_alternative<wire::Failed>(job.heard[100].front()));
   EXPECT_EQ(job.last(100), "news: rank 2 was killed by signal 9");
   EXPECT_EQ(job.last(101), "news: rank 2 was killed by signal 9");
   job.exchange(101, 1, "x");
@@ -253,6 +254,18 @@ TEST(Rendezvous, a_cause_reaches_waiting_running_and_later_connections_and_the_f
   EXPECT_EQ(job.last(200), "done 2");
   job.connect(201, 7);
   EXPECT_EQ(job.last(201), "") << "the cause was the last epoch's";
+}
+
+TEST(Rendezvous, a_rank_that_gives_up_is_the_cause_for_all) {
+  Job job(3);
+  job.open_all();
+  job.exchange(102, 1, "x");
+  job.say(101, wire::Abort{1, Status(Code::ResourceExhausted, "no memory for an output")});
+  const std::string text = "rank 1 (host 101, 10.0.0.1:1) gave up: no memory for an output";
+  EXPECT_EQ(job.last(100), cat("news: ", text));
+  EXPECT_EQ(job.last(102), cat("news: ", text));
+  job.exchange(100, 1, "x");
+  EXPECT_EQ(job.last(100), cat(code_name(Code::ResourceExhausted), ": ", text));
 }
 
 TEST(Rendezvous, a_cause_before_the_first_epoch_fails_the_opening_also_for_who_comes_later) {
@@ -273,7 +286,7 @@ TEST(Rendezvous, a_lost_connection_is_the_cause_only_if_the_store_is_to_report_i
     job.store.disconnected(102);
     job.collect();
     if (report) {
-      EXPECT_EQ(wire::Message(job.heard[100].front()).index(), 6u);
+      EXPECT_TRUE(std::holds_alternative<wire::Failed>(job.heard[100].front()));
       EXPECT_THAT(job.last(100), HasSubstr("rank 2 (host 102, 10.0.0.2:1) ended its connection"));
       EXPECT_THAT(job.last(101), HasSubstr("news: rank 2"));
     } else {

@@ -87,9 +87,11 @@ class StoreClient {
   // A cause of the open epoch that arrived, or before an epoch is open the one that the store has; nothing if there is
   // none. An error: the store is gone.
   Result<std::optional<Cause>> take_news();
-  // One frame each, written without waiting for an answer.
+  // One frame each, written without waiting for an answer. Thread: any.
   Status tell_failure(std::string_view text);
   Status tell_leave();
+  // This rank ends the epoch; the others hear of it as news.
+  Status tell_abort(const Status& cause);
   // The address under which this process reaches the store: a good address to listen on.
   os::Address own_address() const;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <mutex>
 
 #include "member/greeter.h"
 #include "member/store.h"
@@ -26,6 +27,7 @@ struct StoreClient::State {
       : stream(std::move(fd), store_wire::kMaxFrameBytes), store(std::move(address)), who(std::move(name)) {}
 
   FrameStream stream;
+  std::mutex writes;  // frames do not mix
   std::string store;  // its address, for messages
   std::string who;
   uint32_t request = 0;
@@ -37,6 +39,7 @@ struct StoreClient::State {
   Status context(const Status& status) const { return status.with_context(cat("the store at ", store)); }
   Duration patience(Time deadline) const { return std::min<Duration>(deadline - clock.now(), kLongest); }
   Status send(const store_wire::Message& message, Time deadline) {
+    const std::lock_guard lock(writes);
     const Status status = os::write_all_by(stream.fd(), *store_wire::encode(message), deadline);
     return status.ok() ? status : context(status);
   }
@@ -169,6 +172,10 @@ Result<std::optional<Cause>> StoreClient::take_news() {
 
 Status StoreClient::tell_failure(std::string_view text) {
   return state_->send(store_wire::Failure{state_->epoch, std::string(text)}, state_->clock.now() + kTellPatience);
+}
+
+Status StoreClient::tell_abort(const Status& cause) {
+  return state_->send(store_wire::Abort{state_->epoch, cause}, state_->clock.now() + kTellPatience);
 }
 
 Status StoreClient::tell_leave() {

@@ -278,6 +278,23 @@ TEST(Store, failures_and_leaves_are_called_back_and_a_leave_is_no_loss) {
   EXPECT_EQ(news_by(*other, after(kShort)).status().code(), Code::Timeout) << "nobody was lost";
 }
 
+TEST(Store, what_ends_the_epoch_on_one_rank_is_news_on_the_others) {
+  Store store(2);
+  std::unique_ptr<StoreClient> other;
+  std::unique_ptr<StoreClient> aborter;
+  as_ranks(2, [&](int32_t rank) {
+    auto client = store.client(rank);
+    ASSERT_TRUE(client->open_epoch(2, {}, after(kPatience)).ok());
+    (rank == 0 ? other : aborter) = std::move(client);
+  });
+  EXPECT_TRUE(aborter->tell_abort(Status(Code::Timeout, "batch 3 is late")).ok());
+  const auto news = news_by(*other, after(kPatience));
+  ASSERT_TRUE(news.ok()) << news.status().message();
+  EXPECT_EQ(news->code, Code::Timeout);
+  EXPECT_EQ(news->rank, 1);
+  EXPECT_THAT(news->text, HasSubstr("gave up: batch 3 is late"));
+}
+
 TEST(Store, the_end_of_the_store_is_an_error_for_its_clients) {
   Store store(2);
   const auto client = store.client(0);

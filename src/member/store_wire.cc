@@ -34,6 +34,9 @@ void put(Writer& w, const Failure& m) {
 void put(Writer& w, const Leave& m) {
   w.put(m.epoch);
 }
+void put(Writer& w, const Abort& m) {
+  w.put(m.epoch).put(m.status.code()).put_string(cut(m.status.message()));
+}
 void put(Writer& w, const Part& m) {
   w.put(m.rank).put_string(as_text(m.blob));
 }
@@ -69,6 +72,13 @@ Failure get_failure(Reader& r) {
   Failure m;
   m.epoch = r.get<uint32_t>();
   m.text = r.get_string(kMaxBlobBytes);
+  return m;
+}
+Abort get_abort(Reader& r) {
+  Abort m;
+  m.epoch = r.get<uint32_t>();
+  const Code code = get_error_code(r);
+  m.status = Status(code, r.get_string(kMaxBlobBytes));
   return m;
 }
 Part get_part(Reader& r) {
@@ -110,10 +120,12 @@ Message get_message(Reader& r) {
     case 3:
       return Leave{r.get<uint32_t>()};
     case 4:
-      return get_part(r);
+      return get_abort(r);
     case 5:
-      return get_done(r);
+      return get_part(r);
     case 6:
+      return get_done(r);
+    case 7:
       return get_failed(r);
     default:
       return get_news(r);

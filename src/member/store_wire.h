@@ -7,11 +7,12 @@
 //     1 exchange  u32 request, i64 patience, u32 epoch, string tag, blob    allgather within the epoch
 //     2 failure   u32 epoch, string text                                    the rank's own failure
 //     3 leave     u32 epoch                                                 the end of the connection will be no loss
+//     4 abort     u32 epoch, u8 code, string text                           the rank has given up; becomes news for all
 //   store -> rank
-//     4 part      i32 rank, blob                                            one per rank, before the done
-//     5 done      u32 request, u32 epoch
-//     6 failed    u32 request, u8 code, string text
-//     7 news      u32 epoch, i32 rank, u8 code, string text                 a Cause
+//     5 part      i32 rank, blob                                            one per rank, before the done
+//     6 done      u32 request, u32 epoch
+//     7 failed    u32 request, u8 code, string text
+//     8 news      u32 epoch, i32 rank, u8 code, string text                 a Cause
 //
 // A rank has at most one request open; a new one withdraws the one before. Requests are numbered by the rank, so that a
 // late answer is known for what it is.
@@ -52,6 +53,10 @@ struct Failure {
 struct Leave {
   uint32_t epoch = 0;
 };
+struct Abort {
+  uint32_t epoch = 0;
+  Status status;
+};
 struct Part {
   int32_t rank = 0;
   Bytes blob;
@@ -68,7 +73,8 @@ struct News {
   uint32_t epoch = 0;
   Cause cause;
 };
-using Message = std::variant<Open, Exchange, Failure, Leave, Part, Done, Failed, News>;
+using Message = std::variant<Open, Exchange, Failure, Leave, Abort, Part, Done, Failed, News>;
+constexpr size_t kMessagesOfRanks = 5;  // the others are the store's
 
 // Texts are cut to what a frame holds.
 WireFrame encode(const Message& message);

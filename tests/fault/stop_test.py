@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stopped process is not a dead one: whatever the kernel and the engine wait for, nobody gives it up."""
 
+import re
 import signal
 import time
 
 import pytest
+from job import until
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -49,3 +51,23 @@ def test_a_rank_stopped_within_big_allreduces_goes_on(start_job, steps):
         assert time.monotonic() < deadline, "it does not go on"
         time.sleep(0.05)
     assert [job.note("error", rank) for rank in range(RANKS)] == [None] * RANKS
+
+
+def test_a_rank_stopped_for_longer_than_a_collective_may_take_is_named_to_all(start_job):
+    job = start_job("loop_worker.py", RANKS, RONDE_COLLECTIVE_TIMEOUT="6", RONDE_HEARTBEAT="0.2")
+    for rank in range(RANKS):
+        job.wait_for_note("steps", rank)
+    pid = job.pid(1)
+    time.sleep(2)  # heartbeats pass
+    job.signal(1, signal.SIGSTOP)
+    for rank in (0, 2, 3):
+        error = job.wait_for_note("error", rank, 20)
+        assert error["kind"] == "DeadlineError", error
+        named = rf"collective_timeout\): .*rank 1 \(.*pid {pid}\) has shown no sign of life for \d s"
+        assert re.search(named, error["text"]), error
+
+    job.signal(1, signal.SIGCONT)
+
+    assert job.wait_for_note("error", 1, 20)["kind"] in ("DeadlineError", "RankLeftError")
+    job.wait(30)
+    until(lambda: not job.left_behind(), 5, "nothing is left behind")

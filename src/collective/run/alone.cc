@@ -31,6 +31,7 @@ class Alone final : public Running {
     if (!reduction_.post.is_identity()) scale_copy(dtype_, piece.out, piece.out, count, reduction_.post);
     return Progress::Working;
   }
+  std::vector<Rank> waits_for() const override { return {}; }
 
  private:
   SpanList line_;

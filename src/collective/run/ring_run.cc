@@ -44,6 +44,13 @@ Result<Progress> RingRun::advance() {
   return moved || keep_one() ? Progress::Working : Progress::Blocked;
 }
 
+std::vector<Rank> RingRun::waits_for() const {
+  std::vector<Rank> out;
+  if (!receives_.empty()) out.push_back(uses_[receives_.front().use].peer);
+  if (receives_.empty() && !sends_.empty()) out.push_back(uses_[sends_.front().use].peer);
+  return out;
+}
+
 // At most one segment of arithmetic, and whatever can be posted.
 bool RingRun::step() {
   bool moved = retire_sends();

@@ -23,6 +23,7 @@ class RingRun final : public Running {
   ~RingRun() override;
 
   Result<Progress> advance() override;
+  std::vector<Rank> waits_for() const override;
 
  private:
   // A segment of a round; rounds are worked on in order, and segments within them.

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/status.h"
+#include "op/request.h"
 
 namespace ronde::collective {
 
@@ -20,6 +22,8 @@ class Running {
   // At most one block of work, so that the caller can look at the control side between blocks.
   // An error is final: the batch has let go of the caller's memory, its outputs are undefined.
   virtual Result<Progress> advance() = 0;
+  // While it is blocked: the ranks that it waits for, for messages. Such a rank may itself wait for another.
+  virtual std::vector<Rank> waits_for() const = 0;
 };
 
 }  // namespace ronde::collective

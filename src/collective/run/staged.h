@@ -31,6 +31,7 @@ class StagedContext {
 
   // -1: not in the arena.
   int local_rank(Rank rank) const;
+  Rank rank_of(int local_rank) const;
   Rank self() const { return self_; }
   bool shares_arena(std::span<const Rank> members) const;
 

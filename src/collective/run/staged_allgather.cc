@@ -40,6 +40,7 @@ class StagedAllgather final : public Running {
     skip();
     return step_ == steps_ ? Progress::Done : Progress::Working;
   }
+  std::vector<Rank> waits_for() const override { return party_.waits_for(); }
 
  private:
   bool pack() {

@@ -58,6 +58,8 @@ class StagedAllreduce final : public Running {
     return unpacked_ == work_.plan.blocks ? Progress::Done : Progress::Working;
   }
 
+  std::vector<Rank> waits_for() const override { return work_.party.waits_for(); }
+
  private:
   StagedParty& party() { return work_.party; }
   Range share(uint64_t block, size_t member) const {
@@ -163,6 +165,8 @@ class DirectAllreduce final : public Running {
     done_ = true;
     return Progress::Done;
   }
+
+  std::vector<Rank> waits_for() const override { return work_.party.waits_for(); }
 
  private:
   bool pack() {

@@ -15,6 +15,7 @@ class StagedBarrier final : public Running {
     arrived_ = true;
     return party_.all_packed(0) ? Progress::Done : Progress::Blocked;
   }
+  std::vector<Rank> waits_for() const override { return party_.waits_for(); }
 
  private:
   StagedParty party_;

@@ -30,6 +30,7 @@ class StagedBroadcast final : public Running {
     if (!moved) return Progress::Blocked;
     return ++at_ == plan_.blocks ? Progress::Done : Progress::Working;
   }
+  std::vector<Rank> waits_for() const override { return party_.waits_for(); }
 
  private:
   bool pack() {

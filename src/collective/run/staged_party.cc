@@ -7,15 +7,9 @@
 
 namespace ronde::collective {
 
+using transport::Arena;
 using transport::Mark;
 using transport::ProgressWord;
-
-namespace {
-// seq_cst, because a rank that is about to sleep announces that first and looks here once more.
-bool reached(const ProgressWord& word, Mark mark) {
-  return word.mark.load(std::memory_order_seq_cst) >= mark;
-}
-}  // namespace
 
 StagedContext::StagedContext(transport::Arena& arena, transport::Waker& waker, Rank self, std::vector<int> local_ranks)
     : arena_(&arena),
@@ -29,6 +23,10 @@ StagedContext::StagedContext(transport::Arena& arena, transport::Waker& waker, R
 int StagedContext::local_rank(Rank rank) const {
   const auto index = static_cast<size_t>(rank);
   return index < local_ranks_.size() ? local_ranks_[index] : -1;
+}
+
+Rank StagedContext::rank_of(int local_rank) const {
+  return static_cast<Rank>(std::ranges::find(local_ranks_, local_rank) - local_ranks_.begin());
 }
 
 bool StagedContext::shares_arena(std::span<const Rank> members) const {
@@ -45,10 +43,30 @@ StagedParty::StagedParty(StagedContext& context, const Batch& batch) : context_(
   self_ = index_of(batch, context.self());
 }
 
-bool StagedParty::slot_is_free(uint64_t block) const {
+// seq_cst, because a rank that is about to sleep announces that first and looks here once more.
+bool StagedParty::reached(int local, Word word, Mark mark) const {
+  return (context_->arena().*word)(local).mark.load(std::memory_order_seq_cst) >= mark;
+}
+
+bool StagedParty::all_reached(std::span<const int> locals, Word word, Mark mark) {
+  if (std::ranges::all_of(locals, [&](int local) { return reached(local, word, mark); })) return true;
+  unmet_.locals.assign(locals.begin(), locals.end());
+  unmet_.word = word;
+  unmet_.mark = mark;
+  return false;
+}
+
+std::vector<Rank> StagedParty::waits_for() const {
+  std::vector<Rank> out;
+  for (const int local : unmet_.locals) {
+    if (!reached(local, unmet_.word, unmet_.mark)) out.push_back(context_->rank_of(local));
+  }
+  return out;
+}
+
+bool StagedParty::slot_is_free(uint64_t block) {
   const auto& use = context_->use_of((batch_ + block) % slots());
-  return std::ranges::all_of(use.readers,
-                             [&](int reader) { return reached(context_->arena().done(reader), use.mark); });
+  return all_reached(use.readers, &Arena::done, use.mark);
 }
 
 void StagedParty::publish_packed(uint64_t block) {
@@ -75,17 +93,16 @@ void StagedParty::store(ProgressWord& word, Mark mark) {
   context_->waker().wake(others_);
 }
 
-bool StagedParty::has_packed(size_t member, uint64_t block) const {
-  return reached(context_->arena().packed(locals_[member]), mark(block));
+bool StagedParty::has_packed(size_t member, uint64_t block) {
+  return all_reached({&locals_[member], 1}, &Arena::packed, mark(block));
 }
 
-bool StagedParty::all_packed(uint64_t block) const {
-  return std::ranges::all_of(locals_, [&](int local) { return reached(context_->arena().packed(local), mark(block)); });
+bool StagedParty::all_packed(uint64_t block) {
+  return all_reached(locals_, &Arena::packed, mark(block));
 }
 
-bool StagedParty::all_reduced(uint64_t block) const {
-  return std::ranges::all_of(locals_,
-                             [&](int local) { return reached(context_->arena().reduced(local), mark(block)); });
+bool StagedParty::all_reduced(uint64_t block) {
+  return all_reached(locals_, &Arena::reduced, mark(block));
 }
 
 }  // namespace ronde::collective

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collective/run/staged.h"
@@ -27,7 +28,7 @@ class StagedParty {
   SlotWriter& writer() { return context_->writer(); }
 
   // True once nobody reads what this member's slot for `block` held before.
-  bool slot_is_free(uint64_t block) const;
+  bool slot_is_free(uint64_t block);
   // The block lies in this member's slot; all others will read it, and are waited for before the slot is written again.
   void publish_packed(uint64_t block);
   // This member has begun; no slot is used.
@@ -35,11 +36,18 @@ class StagedParty {
   void publish_reduced(uint64_t block);
   void publish_done(uint64_t block);
 
-  bool has_packed(size_t member, uint64_t block) const;
-  bool all_packed(uint64_t block) const;
-  bool all_reduced(uint64_t block) const;
+  bool has_packed(size_t member, uint64_t block);
+  bool all_packed(uint64_t block);
+  bool all_reduced(uint64_t block);
+
+  // Whom the condition that was last found unmet waits for.
+  std::vector<Rank> waits_for() const;
 
  private:
+  using Word = transport::ProgressWord& (transport::Arena::*)(int);
+
+  bool reached(int local, Word word, transport::Mark mark) const;
+  bool all_reached(std::span<const int> locals, Word word, transport::Mark mark);
   transport::Mark mark(uint64_t block) const { return transport::mark_of(batch_, block); }
   void store(transport::ProgressWord& word, transport::Mark mark);
 
@@ -48,6 +56,11 @@ class StagedParty {
   size_t self_ = 0;
   std::vector<int> locals_;  // by member
   std::vector<int> others_;  // local ranks of the other members
+  struct {
+    std::vector<int> locals;
+    Word word = nullptr;
+    transport::Mark mark = 0;
+  } unmet_;
 };
 
 }  // namespace ronde::collective
