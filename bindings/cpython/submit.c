@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Places in the tuple that describes one tensor. */
-enum { kName, kOp, kDType, kDims, kInput, kOutput, kReduceOp, kRoot, kPrescale, kPostscale, kOnGpu, kTensorFields };
+enum { kName, kOp, kDType, kDims, kInput, kOutput, kReduceOp, kRoot, kPrescale, kPostscale, kTensorFields };
 
 static int read_i32(PyObject* tuple, Py_ssize_t place, int32_t* out) {
   long long value = PyLong_AsLongLong(PyTuple_GetItem(tuple, place));
@@ -67,7 +67,7 @@ static int read_tensor(PyObject* tuple, ronde_tensor* tensor, int64_t* dims) {
       read_pointer(tuple, kInput, &input) != 0 || read_pointer(tuple, kOutput, &tensor->output) != 0 ||
       read_i32(tuple, kReduceOp, &tensor->reduce_op) != 0 || read_i32(tuple, kRoot, &tensor->root) != 0 ||
       read_double(tuple, kPrescale, &tensor->prescale) != 0 ||
-      read_double(tuple, kPostscale, &tensor->postscale) != 0 || read_i32(tuple, kOnGpu, &tensor->on_gpu) != 0) {
+      read_double(tuple, kPostscale, &tensor->postscale) != 0) {
     return -1;
   }
   tensor->input = input;

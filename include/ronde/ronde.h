@@ -86,7 +86,6 @@ typedef struct {
   int32_t root;      /* broadcast only: global rank */
   double prescale;   /* allreduce only */
   double postscale;
-  int32_t on_gpu; /* 1: the tensor is a staged copy of one that lives on an accelerator */
 } ronde_tensor;
 
 /* Flags of ronde_submit. */

@@ -18,7 +18,6 @@ namespace {
 // What a rank is in the middle of telling.
 struct Teller {
   bool has_left = false;
-  bool is_lost = false;
   uint32_t group_left = 0;  // submits still to come of a group
   SetId set = kWorldSet;
   std::vector<Entry> call;
@@ -142,7 +141,6 @@ Status Coordinator::on_report(Rank rank, ByteSpan frame, Time now) {
   RONDE_CHECK(rank >= 0 && rank < state_->options.size, "a report of a rank that does not exist");
   state_->now = std::max(state_->now, now);
   Teller& teller = state_->tellers[static_cast<size_t>(rank)];
-  if (teller.is_lost) return {};
   const auto blame = [&](const Status& status) { return status.with_context(cat("report of rank ", rank)); };
   const auto items = decode_report(frame);
   if (!items.ok()) return blame(items.status());
@@ -152,12 +150,6 @@ Status Coordinator::on_report(Rank rank, ByteSpan frame, Time now) {
     if (!status.ok()) return blame(status);
   }
   return {};
-}
-
-void Coordinator::on_lost(Rank rank, const Status& cause) {
-  RONDE_CHECK(rank >= 0 && rank < state_->options.size && !cause.ok(), "a lost rank exists and has a cause");
-  state_->tellers[static_cast<size_t>(rank)].is_lost = true;
-  state_->end_sets_of(rank, cause);
 }
 
 void Coordinator::tick(Time now) {

@@ -40,9 +40,6 @@ class Coordinator {
   // A frame of `rank`, in the order sent. An error means that the bytes are not a report: the rank cannot be trusted
   // further.
   Status on_report(Rank rank, ByteSpan frame, Time now);
-  // The rank is gone without leaving: every operation that needs it ends with `cause`, now and later. Its late reports
-  // are ignored.
-  void on_lost(Rank rank, const Status& cause);
   // Cuts what is due at `now`, and raises deadlines. (What became due by a report is cut by take_decisions() too.)
   void tick(Time now);
   // When tick() has something to do next; kNever if nothing is pending.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that shut down, and ranks that are lost.
+// Ranks that shut down.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -141,47 +141,6 @@ TEST(Leave, forgets_the_generations_of_failed_operations) {
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].status.code(), Code::Mismatch);
   EXPECT_EQ(told[1].status.code(), Code::RankLeft);
-}
-
-TEST(Lost, every_operation_that_needs_the_rank_ends_with_the_cause_now_and_later) {
-  TestCluster cluster(3);
-  cluster.submit(0, allreduce("x"));
-  cluster.submit(1, allreduce("x"));
-  cluster.submit(1, allreduce("y"));
-  cluster.run();
-  cluster.coordinator().on_lost(1, Status(Code::PeerLost, "rank 1 (pid 4711) was killed by signal 9"));
-  cluster.run();
-  const Status status = cluster.failure(0);
-  EXPECT_EQ(status.code(), Code::PeerLost);
-  EXPECT_EQ(status.message(), "allreduce 'x': rank 1 (pid 4711) was killed by signal 9");
-  cluster.submit(2, allreduce("x"));
-  cluster.run();
-  EXPECT_EQ(cluster.failure(2).code(), Code::PeerLost);
-}
-
-TEST(Lost, late_reports_of_the_rank_are_ignored) {
-  TestCluster cluster(2);
-  cluster.submit(0, allreduce("x"));
-  cluster.run();
-  cluster.submit(1, allreduce("x"));
-  cluster.send(1);
-  cluster.coordinator().on_lost(1, Status(Code::PeerLost, "gone"));
-  cluster.coordinator().on_lost(1, Status(Code::PeerLost, "gone twice"));
-  cluster.run();
-  EXPECT_THAT(cluster.failure(0).message(), HasSubstr("'x': gone"));
-  EXPECT_TRUE(cluster.batches(0).empty());
-}
-
-TEST(Lost, what_was_complete_but_not_cut_fails_too) {
-  TestCluster cluster(2);
-  cluster.submit_all(allreduce("x"));
-  for (Rank rank = 0; rank < 2; ++rank) {
-    cluster.send(rank);
-    cluster.arrive(rank);
-  }
-  cluster.coordinator().on_lost(1, Status(Code::PeerLost, "gone"));
-  cluster.run();
-  EXPECT_EQ(cluster.outcome(0), "!x");
 }
 
 }  // namespace

@@ -86,7 +86,6 @@ TEST(Protocol, random_reports_never_do_harm) {
       if (random() % 3 == 0) bytes[random() % bytes.size()] = static_cast<std::byte>(random() % 8);
       refused += coordinator.on_report(rank, bytes, Time{}).ok() ? 0 : 1;
     }
-    if (round % 3 == 0) coordinator.on_lost(1, Status(Code::PeerLost, "gone"));
     coordinator.tick(Time(Duration(round % 20)));
     Member member(0, 3);
     for (const Bytes& frame : coordinator.take_decisions()) EXPECT_TRUE(member.on_decision(frame).ok());

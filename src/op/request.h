@@ -18,9 +18,6 @@ using Rank = int32_t;
 using SetId = uint32_t;
 constexpr SetId kWorldSet = 0;
 
-// CPU memory, or memory of an accelerator that was staged through the host by the adapter. Only the kind must agree.
-enum class DeviceKind : uint8_t { Cpu = 0, Gpu = 1 };
-
 struct Signature {
   OpKind op = OpKind::Allreduce;
   DType dtype = DType::F32;

@@ -51,7 +51,7 @@ struct Node {
   coord::Member member;
   size_t next_action = 0;
   bool waits = false;  // for decisions, before its next action
-  bool dead = false;
+  bool over = false;   // the epoch, for this rank
   bool left = false;
   Time up{};  // when the last frame on the way arrives
   Time down{};
@@ -73,6 +73,7 @@ class Job {
   bool perform(Rank rank, const WaitForAll& action);
   bool perform(Rank rank, const LeaveJob& action);
   bool perform(Rank rank, const Die& action);
+  void end_epoch(Rank rank);
   void end_first_step(Rank rank);
 
   void send_reports(Rank rank);
@@ -90,7 +91,6 @@ class Job {
   }
   // When a frame that is sent now arrives: never before one that was sent earlier.
   Time arrival(Time& last) { return last = std::max(last, after(program_.transit)); }
-  Status cause() const { return Status(Code::PeerLost, cat("rank ", program_.culprit, " was killed by signal 9")); }
 
   const Program& program_;
   Random random_;
@@ -137,7 +137,7 @@ NegotiationResult Job::run() {
 void Job::act(Rank rank) {
   Node& self = node(rank);
   const auto& script = program_.scripts[static_cast<size_t>(rank)];
-  if (self.dead || self.left || self.next_action == script.size()) return;
+  if (self.over || self.left || self.next_action == script.size()) return;
   const bool done = std::visit([&](const auto& action) { return perform(rank, action); }, script[self.next_action]);
   self.waits = !done;
   if (!done) perform(rank, FlushAll{});
@@ -188,14 +188,20 @@ bool Job::perform(Rank rank, const LeaveJob&) {
 }
 
 bool Job::perform(Rank rank, const Die&) {
-  node(rank).dead = true;
   ++node(rank).next_action;
-  referee_.on_dead(rank, node(rank).member.fail_all());
-  agenda_.plan(after(program_.transit), [this, rank] {
-    coordinator_.on_lost(rank, cause());
-    decide();
-  });
+  end_epoch(rank);
+  for (Rank other = 0; other < program_.size; ++other) {
+    agenda_.plan(after(program_.transit), [this, other] { end_epoch(other); });
+  }
   return false;
+}
+
+// As the engine does when it hears of a death: what is in flight fails, and nothing more is said or heard.
+void Job::end_epoch(Rank rank) {
+  Node& self = node(rank);
+  if (self.over || self.left) return;
+  self.over = true;
+  referee_.on_end(rank, self.member.fail_all());
 }
 
 void Job::end_first_step(Rank rank) {
@@ -208,7 +214,7 @@ void Job::end_first_step(Rank rank) {
 
 void Job::send_reports(Rank rank) {
   Node& self = node(rank);
-  if (self.dead || !self.member.has_reports()) return;
+  if (self.over || !self.member.has_reports()) return;
   for (Bytes& frame : self.member.take_reports()) {
     if (frame.size() > program_.coordinator.max_frame_bytes) referee_.blame(cat("rank ", rank, ": report too long"));
     if (self.in_later_step) result_.later_report_bytes += frame.size();
@@ -253,7 +259,7 @@ void Job::send_decision(const std::shared_ptr<const Bytes>& frame) {
 
 void Job::receive_decision(Rank rank, const Bytes& frame) {
   Node& self = node(rank);
-  if (self.dead || self.left) return;
+  if (self.over || self.left) return;
   const auto events = self.member.on_decision(frame);
   if (!events.ok()) {
     return referee_.blame(cat("rank ", rank, " cannot read a decision: ", events.status().to_string()));
@@ -274,11 +280,12 @@ void Job::check_end() {
     Node& self = node(rank);
     const auto& script = program_.scripts[static_cast<size_t>(rank)];
     const bool leaves = !script.empty() && std::holds_alternative<LeaveJob>(script.back());
-    complete.push_back(self.next_action == script.size() && self.left == leaves);
+    complete.push_back(self.over || (self.next_action == script.size() && self.left == leaves));
     if (self.member.in_flight() != 0) referee_.blame(cat("rank ", rank, " ends with submissions in flight"));
   }
   referee_.finish(complete);
-  if (coordinator_.next_deadline() != kNever) referee_.blame("the coordinator still waits for something");
+  const bool serves = program_.fault != Fault::Dies;
+  if (serves && coordinator_.next_deadline() != kNever) referee_.blame("the coordinator still waits for something");
   if (program_.steady) check_steady();
 }
 

@@ -81,7 +81,6 @@ void Author::draw_fault() {
   if (others_can_fail && chance(random_, 40)) {
     out_.fault = std::array{Fault::Leaves, Fault::Dies, Fault::Forgets}[below(random_, 3)];
     out_.culprit = draw_rank();
-    if (out_.fault == Fault::Dies && out_.culprit == 0) out_.culprit = 1;  // the coordinator dies with rank 0
   }
   // A rank that forgets an operation is out of step: nothing may follow, nor be in doubt.
   contradictions_ = others_can_fail && out_.fault != Fault::Forgets && chance(random_, 60);

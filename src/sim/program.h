@@ -3,7 +3,7 @@
 //
 // A job runs some steps. In a step each rank submits the same operations in an order of its own (unnamed ones in the
 // same order everywhere), names come again in later steps, and a rank goes on until a name it needs is still in flight.
-// Some programs contain a fault: ranks that contradict each other, or a rank that leaves, is lost, or forgets an
+// Some programs contain a fault: ranks that contradict each other, or a rank that leaves, dies, or forgets an
 // operation.
 #pragma once
 

@@ -134,17 +134,16 @@ void Referee::check_failure(const Entry& entry, const Status& status) {
   bool expected = false;
   if (status.code() == Code::Mismatch) expected = !program_.uses[entry.use].agreed;
   if (status.code() == Code::RankLeft) expected = program_.fault == Fault::Leaves;
-  if (status.code() == Code::PeerLost) expected = program_.fault == Fault::Dies;
   if (status.code() == Code::Timeout) {
     expected = is_forgotten && text.find(cat("rank ", program_.culprit)) != std::string::npos;
   }
   if (!expected) blame(cat(text_of(entry), " must not fail: ", status.to_string()));
 }
 
-void Referee::on_dead(Rank rank, const std::vector<coord::Ticket>& in_flight) {
+void Referee::on_end(Rank rank, const std::vector<coord::Ticket>& in_flight) {
   const auto& mine = pending(rank);
   if (std::set(in_flight.begin(), in_flight.end()) != mine || in_flight.size() != mine.size()) {
-    blame(cat("rank ", rank, " dies with ", mine.size(), " submissions in flight and is told of ", in_flight.size()));
+    blame(cat("rank ", rank, " ends with ", mine.size(), " submissions in flight and is told of ", in_flight.size()));
   }
   pending_[static_cast<size_t>(rank)].clear();
 }
@@ -172,7 +171,7 @@ void Referee::finish(const std::vector<bool>& complete) {
     const auto r = static_cast<size_t>(rank);
     if (has_pending(rank)) blame(cat("stalled: ", text_of(entries_[*pending(rank).begin() - 1])));
     if (!complete[r]) blame(cat("rank ", rank, " has not come to the end of its script"));
-    const bool stays = program_.fault == Fault::None || rank != program_.culprit;
+    const bool stays = program_.fault != Fault::Dies && (program_.fault == Fault::None || rank != program_.culprit);
     if (stays && seen_[r] != order_.size())
       blame(cat("rank ", rank, " saw ", seen_[r], " of ", order_.size(), " batches"));
   }

@@ -28,8 +28,8 @@ class Referee {
   void on_event(Rank rank, const coord::Event& event);
   // The run is over. `complete[rank]`: the rank has run its script to the end.
   void finish(const std::vector<bool>& complete);
-  // The rank died with these in flight.
-  void on_dead(Rank rank, const std::vector<coord::Ticket>& in_flight);
+  // The epoch ended for the rank, with these in flight.
+  void on_end(Rank rank, const std::vector<coord::Ticket>& in_flight);
 
   bool has_pending(Rank rank) const { return !pending_[static_cast<size_t>(rank)].empty(); }
   const std::set<coord::Ticket>& pending(Rank rank) const { return pending_[static_cast<size_t>(rank)]; }

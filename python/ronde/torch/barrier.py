@@ -8,5 +8,5 @@ from ronde.core.ops import BARRIER, DTYPES
 
 def barrier() -> None:
     """Waits until all ranks have called it. ``HorovodInternalError`` if one of them is lost or has left."""
-    handle = _ext.submit(None, BARRIER, DTYPES["uint8"], (), 0, 0, 0, 0, 1.0, 1.0, 0, 0)
+    handle = _ext.submit(None, BARRIER, DTYPES["uint8"], (), 0, 0, 0, 0, 1.0, 1.0, 0)
     synchronize(remember(handle, None, lambda: None))

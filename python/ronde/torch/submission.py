@@ -44,7 +44,6 @@ def submit(
         root,
         prescale,
         postscale,
-        on_gpu,
         flags,
     )
     device = tensor.device
@@ -67,11 +66,9 @@ def submit_in_place(
     ``bump``: tell autograd that the values have changed, so that a graph which still needs the old ones says so.
     """
     dtype = dtype_code(tensor)
-    host, direct, on_gpu = place(tensor)
+    host, direct, _ = place(tensor)
     address = host.data_ptr()
-    handle = _ext.submit(
-        name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale, on_gpu, flags
-    )
+    handle = _ext.submit(name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale, flags)
 
     def finish() -> torch.Tensor:
         if not direct:
@@ -91,7 +88,7 @@ def submit_allgather(
     """
     dtype = dtype_code(tensor)
     host, _, on_gpu = place(tensor)
-    handle = _ext.submit(name, ALLGATHER, dtype, host.shape, host.data_ptr(), 0, 0, 0, 1.0, 1.0, on_gpu, 0)
+    handle = _ext.submit(name, ALLGATHER, dtype, host.shape, host.data_ptr(), 0, 0, 0, 1.0, 1.0, 0)
     device = tensor.device
 
     def finish() -> object:
