@@ -156,7 +156,7 @@ def pytest(name: str, *folders: str) -> Callable[[Options], Outcome]:
 
 
 def long_env(options: Options) -> dict[str, str]:
-    return {"RONDE_TEST_LONG": "1"} if options.long else {}
+    return {"RONDE_TEST_LONG": "1", "RONDE_SIM_SEEDS": "20000"} if options.long else {}
 
 
 def fresh_folder(name: str) -> Path:

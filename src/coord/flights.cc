@@ -33,10 +33,10 @@ Flight Flights::land(uint64_t number) {
   return out;
 }
 
-std::vector<Ticket> Flights::clear() {
-  std::vector<Ticket> out;
-  for (const auto& [name, flight] : named_) out.push_back(flight.ticket);
-  for (const auto& [number, flight] : unnamed_) out.push_back(flight.ticket);
+std::vector<Flights::Ended> Flights::clear() {
+  std::vector<Ended> out;
+  for (const auto& [name, flight] : named_) out.push_back({flight.ticket, describe(flight.signature, name, 0)});
+  for (const auto& [number, flight] : unnamed_) out.push_back({flight.ticket, describe(flight.signature, "", number)});
   named_.clear();
   unnamed_.clear();
   unflushed_.clear();

@@ -33,8 +33,12 @@ class Flights {
   void on_flush() { unflushed_.clear(); }
 
   size_t size() const { return named_.size() + unnamed_.size(); }
+  struct Ended {
+    Ticket ticket;
+    std::string what;  // "allreduce 'x'"
+  };
   // All of them, which are in flight no more.
-  std::vector<Ticket> clear();
+  std::vector<Ended> clear();
 
  private:
   struct TextHash {

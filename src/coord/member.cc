@@ -52,7 +52,7 @@ struct Member::State {
   Batch head_of(const BatchDecision& item, const Set& set) const;
   BatchTensor tensor_of(const BatchEntry& entry) const;
   Flight land(Set& set, const Key& key);
-  std::vector<Ticket> clear();
+  std::vector<Flights::Ended> clear();
 
   MemberOptions options;
   std::map<SetId, Set> sets;
@@ -210,20 +210,18 @@ Status Member::State::take(const Left& item, std::vector<Event>& out) {
   if (item.rank >= options.size) return protocol_error(cat("rank ", item.rank, " left, which does not exist"));
   if (item.rank == options.rank) {
     const Status status(Code::RankLeft, "this rank has shut down before all ranks had submitted the operation");
-    for (const Ticket ticket : clear()) out.push_back(TicketFailed{ticket, status});
+    for (const Flights::Ended& one : clear()) out.push_back(TicketFailed{one.ticket, status.with_context(one.what)});
   }
   out.push_back(RankLeft{item.rank});
   return {};
 }
 
-// Nothing is in flight or to be told any more: the tickets that were, ascending.
-std::vector<Ticket> Member::State::clear() {
-  std::vector<Ticket> out;
-  for (auto& [id, set] : sets) {
-    for (const Ticket ticket : set.flights.clear()) out.push_back(ticket);
-  }
+// Nothing is in flight or to be told any more: what was, in ascending order of the tickets.
+std::vector<Flights::Ended> Member::State::clear() {
+  std::vector<Flights::Ended> out;
+  for (auto& [id, set] : sets) std::ranges::move(set.flights.clear(), std::back_inserter(out));
   outbox.clear();
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out, {}, &Flights::Ended::ticket);
   return out;
 }
 
@@ -285,7 +283,9 @@ Result<std::vector<Event>> Member::on_decision(ByteSpan frame) {
 }
 
 std::vector<Ticket> Member::fail_all() {
-  return state_->clear();
+  std::vector<Ticket> out;
+  for (const Flights::Ended& one : state_->clear()) out.push_back(one.ticket);
+  return out;
 }
 
 size_t Member::in_flight() const {

@@ -127,9 +127,7 @@ void Referee::on_failed(Rank rank, const coord::TicketFailed& failed) {
 void Referee::check_failure(const Entry& entry, const Status& status) {
   const std::string& text = status.message();
   const std::string name = describe(entry.request.signature, entry.request.name, entry.number);
-  // What a rank's own leave ends needs no name: it is all that was in flight.
-  const bool by_own_leave = program_.fault == Fault::Leaves && entry.rank == program_.culprit;
-  if (!text.starts_with(name) && !by_own_leave) blame(cat(text_of(entry), " fails under another name: ", text));
+  if (!text.starts_with(name)) blame(cat(text_of(entry), " fails under another name: ", text));
   const bool is_forgotten = program_.forgotten == entry.use;
   bool expected = false;
   if (status.code() == Code::Mismatch) expected = !program_.uses[entry.use].agreed;
