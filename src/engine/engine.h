@@ -84,6 +84,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void take(QueuedSubmission submission);
   bool pump_control(Time now);
   void handle(coord::BatchReady event, Time now);
+  Status begin(Batch batch, const std::vector<Ticket>& tickets, Time now);
   void handle(coord::TicketFailed event, Time now);
   void handle(coord::RankLeft event, Time now);
   bool advance_batches();

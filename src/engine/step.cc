@@ -84,19 +84,27 @@ bool Engine::pump_control(Time now) {
 }
 
 void Engine::handle(coord::BatchReady event, Time now) {
-  BoundBatch bound{.batch = std::move(event.batch), .bindings = {}};
-  for (size_t t = 0; t < event.tickets.size(); ++t) {
-    const auto handle = handles_.find(event.tickets[t]);
+  Status status = failed_.value_or(Status());  // by what came before it in the same frame
+  if (status.ok()) status = begin(std::move(event.batch), event.tickets, now);
+  if (status.ok()) return;
+  abort(status);
+  for (const Ticket ticket : event.tickets) {
+    if (handles_.find(ticket)) give_up(ticket, status);
+  }
+}
+
+Status Engine::begin(Batch batch, const std::vector<Ticket>& tickets, Time now) {
+  BoundBatch bound{.batch = std::move(batch), .bindings = {}};
+  for (size_t t = 0; t < tickets.size(); ++t) {
+    const auto handle = handles_.find(tickets[t]);
     if (!handle) {
-      return abort(Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '",
-                                              bound.batch.tensors[t].name, "' that this rank did not submit")));
+      return Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '", bound.batch.tensors[t].name,
+                                        "' that this rank did not submit"));
     }
-    if (row(bound.batch.op).allocates_output) {
-      if (Status status = allocate_output(bound.batch, t, *handle); !status.ok()) return abort(status);
-    }
+    if (row(bound.batch.op).allocates_output) RONDE_TRY(allocate_output(bound.batch, t, *handle));
     bound.bindings.push_back(handle->binding);
   }
-  if (Status status = batches_.push(std::move(bound), std::move(event.tickets), now); !status.ok()) abort(status);
+  return batches_.push(std::move(bound), tickets, now);
 }
 
 void Engine::handle(coord::TicketFailed event, Time) {
@@ -130,7 +138,8 @@ void Engine::complete(Ticket ticket, const Status& status) {
 // Ends an operation for a reason that is not its own.
 void Engine::give_up(Ticket ticket, const Status& cause) {
   const auto handle = handles_.find(ticket);
-  complete(ticket, handle ? cause.with_context(handle->what) : cause);
+  const bool is_named = !handle || cause.message().starts_with(handle->what);
+  complete(ticket, is_named ? cause : cause.with_context(handle->what));
 }
 
 // The leave is over when the order has it, what was decided before it has run, and the others were told.
