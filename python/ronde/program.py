@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 
@@ -21,4 +22,7 @@ def main() -> None:
         program = path()
     except RuntimeError as error:
         sys.exit(f"ronde: {error}")
+    # Python ignores these for itself, and an ignored signal stays ignored in every process that the program starts.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
     os.execv(program, ["ronde", *sys.argv[1:]])

@@ -4,19 +4,23 @@
 // A frame is a row of items, each a tag byte and its fields. The low three bits of the tag are the kind, the others
 // flags. "var" is an unsigned number in groups of seven bits, least first, without needless bytes (codec_wire.h).
 //
-//   report    1 Submit            var set; name: string | var name id | var running number; signature: whole | var id;
-//   [var first dim]
-//             2 Group             var count: the next `count` submits, maybe in later frames, are one call of the user
-//             3 Flush             var set
+// clang-format off
+//   report    1 Submit           var set; name: string | var name id | var running number; signature: whole | var id;
+//                                [var first dim]
+//             2 Group            var count: the next `count` submits, maybe in later frames, are one call of the user
+//             3 Flush            var set
 //             4 Leave
-//   decision  1 DefineName        var id, var set, string name
-//             2 DefineSignature   var id, signature
-//             3 Batch             var number, var set, var entries, [var members], entries: var key, var signature id,
-//             [var dim each] 4 Failed            var set, u8 code, string text, var keys, keys, var ranks, ranks 5 Left
-//             var rank
+//   decision  1 DefineName       var id, var set, string name
+//             2 DefineSignature  var id, signature
+//             3 Batch            var number, var set, var entries, [var members], entries: var key, var signature id,
+//                                [var dim each]
+//             4 Failed           var set, u8 code, string text, var keys, keys, var ranks, ranks
+//             5 Left             var rank
 //
 //   signature  u8 op, u8 dtype, u8 dims; if the op reduces u8 reduce op, f64 prescale, f64 postscale; if it has a root
-//   var root; var dims var key    2 * name id, or 2 * running number + 1
+//              var root; var dims
+//   var key    2 * name id, or 2 * running number + 1
+// clang-format on
 //
 // Bytes: a known operation takes 4 to 16 in a report and 2 to 10 in a batch. Decoding never trusts a length or an id.
 #pragma once

@@ -2,7 +2,9 @@
 """ronde.run: a function on several ranks."""
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -79,9 +81,14 @@ def test_environment_and_nothing_left_behind(tmp_path, monkeypatch):
 
 
 def test_python_m_ronde_is_the_program():
-    import subprocess
-
     told = subprocess.run(
         [sys.executable, "-m", "ronde", "--version"], capture_output=True, text=True, timeout=60, check=True
     )
     assert ronde.__version__ in told.stdout
+
+
+@pytest.mark.parametrize("start", [["-m", "ronde"], [str(Path(sys.executable).with_name("ronde"))]])
+def test_the_program_hands_on_no_signal_that_python_ignores(start):
+    show = ["run", "-np", "1", "grep", "SigIgn", "/proc/self/status"]
+    ended = subprocess.run([sys.executable, *start, *show], capture_output=True, text=True, timeout=60, check=True)
+    assert int(ended.stdout.split()[1], 16) == 0
