@@ -78,11 +78,12 @@ static PyObject* ext_topology(PyObject* module, PyObject* unused) {
 }
 
 static PyObject* ext_tell_failure(PyObject* module, PyObject* args) {
+  int kind;
   const char* text;
-  if (!PyArg_ParseTuple(args, "s:tell_failure", &text)) return NULL;
+  if (!PyArg_ParseTuple(args, "is:tell_failure", &kind, &text)) return NULL;
   ronde_engine* engine = engine_of(module);
   if (engine == NULL) return NULL;
-  int code = ronde_tell_failure(engine, text);
+  int code = ronde_tell_failure(engine, kind, text);
   if (code != RONDE_OK) return raise_code(module, code);
   Py_RETURN_NONE;
 }
@@ -137,7 +138,8 @@ static PyMethodDef kMethods[] = {
      "Without the GIL; signal handlers run ten times a second."},
     {"take_output", ext_take_output, METH_O,
      "take_output(handle) -> (address, bytes, dims, first_dims, owner): an allgather's output; freed with owner."},
-    {"tell_failure", ext_tell_failure, METH_VARARGS, "tell_failure(text): why this process is about to end."},
+    {"tell_failure", ext_tell_failure, METH_VARARGS,
+     "tell_failure(code, text): why this process is about to end; code 0 if it is no error of Ronde's."},
     {"counters", ext_counters, METH_NOARGS, "counters() -> dict since init"},
     {"transport", ext_transport, METH_NOARGS, "transport() -> ('shm' or 'tcp', why not shm)"},
     {"version", ext_version, METH_NOARGS, "version() -> str"},

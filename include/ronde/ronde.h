@@ -119,8 +119,9 @@ typedef struct {
 RONDE_API int ronde_take_output(ronde_engine* engine, int64_t handle, ronde_output* out);
 RONDE_API void ronde_free(void* data);
 
-/* Tells the launcher why this process is about to end (an exception's text), so that the others hear the cause. */
-RONDE_API int ronde_tell_failure(ronde_engine* engine, const char* text);
+/* Tells the launcher why this process is about to end (an exception's text), so that the others hear the cause. `code`:
+ * the ronde_code of the exception, if it is an error of this library; 0 otherwise. */
+RONDE_API int ronde_tell_failure(ronde_engine* engine, int32_t code, const char* text);
 
 /* Counters since init, for tests, reports and benchmarks. */
 typedef struct {

@@ -177,10 +177,12 @@ void ronde_free(void* data) {
   std::free(data);
 }
 
-int ronde_tell_failure(ronde_engine* engine, const char* text) {
+int ronde_tell_failure(ronde_engine* engine, int32_t code, const char* text) {
   Result<std::shared_ptr<Engine>> live = running(engine);
   if (!live.ok()) return report(live.status());
-  return report((*live)->tell_failure(text != nullptr ? text : ""));
+  const bool is_error = code > RONDE_OK && code <= RONDE_INTERRUPTED;
+  return report((*live)->tell_failure({.code = is_error ? static_cast<ronde::Code>(code) : ronde::Code::Internal,
+                                       .text = text != nullptr ? text : ""}));
 }
 
 int ronde_get_counters(ronde_engine* engine, ronde_counters* out) {

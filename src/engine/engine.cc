@@ -143,9 +143,9 @@ void Engine::leave(Time deadline) {
     abandon_ = true;
     wake_driver();
   }
-  if (parts_.store) (void)parts_.store->tell_leave();
   const Time now = parts_.time.clock->now();
   std::unique_lock progress(progress_);
+  tell_leave(left_.size());  // if the order has not got so far
   serve_until_ = now + kServeAfterLeave;
   const bool serve = serves(now);
   if (serve) {
@@ -156,9 +156,9 @@ void Engine::leave(Time deadline) {
   if (!serve) stop_loop();
 }
 
-Status Engine::tell_failure(std::string_view text) {
+Status Engine::tell_failure(const member::Failing& what) {
   if (!parts_.store) return {};
-  return parts_.store->tell_failure(text);
+  return parts_.store->tell_failure(what);
 }
 
 Counters Engine::counters() const {

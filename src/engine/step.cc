@@ -112,7 +112,15 @@ void Engine::handle(coord::TicketFailed event, Time) {
 }
 
 void Engine::handle(coord::RankLeft event, Time) {
+  if (event.rank == parts_.topology.rank) tell_leave(left_.size());
   left_.insert(event.rank);
+}
+
+// As soon as the order has it: who fails because this rank is gone may be quicker than this rank's end.
+void Engine::tell_leave(size_t order) {
+  if (parts_.store && !std::exchange(told_leave_, true)) {
+    (void)parts_.store->tell_leave(static_cast<uint32_t>(order));
+  }
 }
 
 bool Engine::advance_batches() {

@@ -253,8 +253,13 @@ Result<int> free_port() {
 
 Result<std::unique_ptr<member::StoreServer>> start_store(const member::Key& key, int size, Mailbox* mailbox) {
   member::StoreServer::Callbacks callbacks;
-  callbacks.on_failure = [mailbox](int32_t rank, std::string text) { mailbox->put(Told{rank, std::move(text)}); };
-  callbacks.on_leave = [mailbox](int32_t rank) { mailbox->put(LeftJob{rank}); };
+  callbacks.on_failure = [mailbox](int32_t rank, member::Failing what) {
+    mailbox->put(Told{rank, std::move(what.text), what.code});
+  };
+  callbacks.on_open = [mailbox] { mailbox->put(Arrived{}); };
+  callbacks.on_leave = [mailbox](int32_t rank, uint32_t order) {
+    mailbox->put(LeftJob{rank, static_cast<int>(order)});
+  };
   return member::StoreServer::start({.listen = {"127.0.0.1", 0}, .key = key, .size = size}, std::move(callbacks));
 }
 

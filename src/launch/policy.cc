@@ -30,8 +30,8 @@ void Policy::on(const Ended& event, Time now) {
     publish(-1, Code::Aborted, cat("the job was interrupted by signal ", signal_text(interrupt_)));
     begin_to_end(now);
   } else if (!event.ending.clean()) {
-    blame(event.rank, now);
-  } else if (!rank.left && quiet_ < 0) {
+    on_failure(event.rank, now);
+  } else if (!has_left(event.rank) && quiet_ < 0) {
     quiet_ = event.rank;
     quiet_until_ = now + kLeavePatience;
   }
@@ -41,12 +41,35 @@ void Policy::on(const Told& event, Time now) {
   Rank& rank = ranks_[event.rank];
   if (!rank.told.empty()) return;
   rank.told = event.text;
+  rank.told_code = event.code;
   if (blamed_ == event.rank) publish_at_ = std::min(publish_at_, now);
   if (!rank.ending) rank.end_by = now + kEndPatience;
 }
 
+// Whether somebody who left before this rank failed may be the cause, and has not ended yet.
+bool Policy::may_suffer(int rank) const {
+  const Rank& self = ranks_[rank];
+  if (!self.told.empty() && self.told_code != Code::RankLeft) return false;  // it has a reason of its own
+  const auto left_before = [&](const Rank& it) { return &it != &self && it.left < self.left; };
+  if (std::ranges::any_of(ranks_, [&](const Rank& it) { return left_before(it) && !it.ending; })) return true;
+  // Some of whom it is not known yet that they have left.
+  const auto ended = std::ranges::count_if(ranks_, [&](const Rank& it) { return left_before(it) && it.ending; });
+  return has_left(rank) ? ended < self.left : self.told_code == Code::RankLeft && ended == 0 && running_ > 0;
+}
+
+void Policy::on_failure(int rank, Time now) {
+  if (!may_suffer(rank)) return blame(rank, now);
+  if (suspect_ >= 0) return;
+  suspect_ = rank;
+  suspect_until_ = now + kLeftPatience;
+}
+
+void Policy::on(const Arrived&, Time) {
+  for (Rank& rank : ranks_) rank.left = kStays;
+}
+
 void Policy::on(const LeftJob& event, Time) {
-  ranks_[event.rank].left = true;
+  ranks_[event.rank].left = event.order;
   if (quiet_ == event.rank) quiet_until_ = kNever;
 }
 
@@ -75,9 +98,10 @@ void Policy::on(const Tick&, Time now) {
   for (size_t i = 0; i < ranks_.size(); ++i) {
     if (ranks_[i].end_by <= now) {
       ranks_[i].end_by = kNever;
-      blame(static_cast<int>(i), now);
+      on_failure(static_cast<int>(i), now);
     }
   }
+  if (suspect_ >= 0 && blamed_ < 0 && (suspect_until_ <= now || !may_suffer(suspect_))) blame(suspect_, now);
   if (publish_at_ <= now) {
     publish(blamed_, Code::PeerLost, cat(name(blamed_, true), " ", what_happened(blamed_)));
   }
@@ -121,6 +145,7 @@ void Policy::begin_to_end(Time now) {
 Time Policy::next_deadline() const {
   if (finished()) return kNever;
   Time next = std::min({publish_at_, quiet_until_, term_at_, kill_at_});
+  if (blamed_ < 0) next = std::min(next, suspect_until_);
   for (const Rank& rank : ranks_) next = std::min(next, rank.end_by);
   return next;
 }

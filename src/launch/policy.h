@@ -6,6 +6,9 @@
 // gets
 //   kTellPatience for its own words (an exception's text) to arrive on their other way. What ends later is a
 //   consequence.
+// - A rank that fails because another has left the job, or that itself leaves after another, may suffer from that other
+//   one's failure (a sys.exit(1), a shutdown() in a finally): blame waits until those have ended, kLeftPatience at
+//   most.
 // - After a failure the others have `grace` to end by themselves, then SIGTERM, then kKillAfter until SIGKILL.
 // - A rank that exits with 0 is no failure. If it never left the job, others may wait for it: they hear so.
 // - A rank that told its failure but does not end within kEndPatience is to blame without having ended.
@@ -27,6 +30,8 @@ namespace ronde::launch {
 
 constexpr Duration kTellPatience = std::chrono::milliseconds(50);
 constexpr Duration kLeavePatience = std::chrono::milliseconds(200);
+// Nobody waits for the end of this: what needs a rank that has left fails at once.
+constexpr Duration kLeftPatience = std::chrono::seconds(5);
 constexpr Duration kEndPatience = std::chrono::seconds(1);
 constexpr Duration kKillAfter = std::chrono::seconds(5);
 // Two signals closer than this are one: some programs signal a process and then its group.
@@ -44,10 +49,14 @@ struct Ended {
 struct Told {
   int rank = 0;
   std::string text;
+  Code code = Code::Internal;
 };
 struct LeftJob {
   int rank = 0;
+  int order = 0;  // how many had left before
 };
+// All ranks have arrived: an epoch begins, and nobody has left it.
+struct Arrived {};
 struct Interrupted {
   int signal = 0;
 };
@@ -56,7 +65,7 @@ struct AgentLost {
   Ending ending;
 };
 struct Tick {};
-using Event = std::variant<Started, Ended, Told, LeftJob, Interrupted, AgentLost, Tick>;
+using Event = std::variant<Started, Ended, Told, LeftJob, Arrived, Interrupted, AgentLost, Tick>;
 
 struct Action {
   std::optional<member::Cause> cause;  // to be published
@@ -84,22 +93,28 @@ class Policy {
   Verdict verdict() const;
 
  private:
+  static constexpr int kStays = 1 << 30;
   struct Rank {
     int pid = -1;
     std::optional<Ending> ending;
     std::string told;
+    Code told_code = Code::Internal;
     Time end_by = kNever;  // after it told its failure
-    bool left = false;
+    int left = kStays;     // how many had left before
   };
 
   void on(const Started& event, Time now);
   void on(const Ended& event, Time now);
   void on(const Told& event, Time now);
   void on(const LeftJob& event, Time now);
+  void on(const Arrived& event, Time now);
   void on(const Interrupted& event, Time now);
   void on(const AgentLost& event, Time now);
   void on(const Tick& event, Time now);
 
+  void on_failure(int rank, Time now);
+  bool has_left(int rank) const { return ranks_[rank].left != kStays; }
+  bool may_suffer(int rank) const;
   void blame(int rank, Time now);
   void publish(int rank, Code code, std::string text);
   void signal(int number) { actions_.push_back({std::nullopt, number}); }
@@ -115,6 +130,8 @@ class Policy {
   int blamed_ = -1;
   Time publish_at_ = kNever;  // the cause of blamed_
   bool published_ = false;
+  int suspect_ = -1;  // failed, and may suffer from one that left before
+  Time suspect_until_ = kNever;
   int quiet_ = -1;  // exited with 0 and has not left so far
   Time quiet_until_ = kNever;
   int interrupt_ = 0;

@@ -73,6 +73,74 @@ TEST(Policy, a_death_by_signal_is_published_at_once_and_the_others_are_ended_ste
   EXPECT_EQ(verdict.line, "rank 2 (pid 102) was killed by signal 9 (SIGKILL); the other 2 ranks were ended");
 }
 
+TEST(Policy, a_rank_that_left_and_then_fails_is_to_blame_for_what_others_suffer_meanwhile) {
+  JobRun run(3);
+  run.step(LeftJob{1});
+  run.step(Told{2, "RankLeftError", Code::RankLeft});
+  EXPECT_EQ(run.step(Ended{2, status(1)}), Actions{});
+  EXPECT_EQ(run.after(300ms), Actions{});
+  run.step(Ended{1, status(3)});
+  EXPECT_EQ(run.after(kTellPatience), Actions{"publish 1: rank 1 (host h, pid 101) exited with status 3"});
+  run.step(Ended{0, status(1)});
+  EXPECT_EQ(run.policy.verdict().status, 3);
+  EXPECT_EQ(run.policy.verdict().blamed, 1);
+}
+
+TEST(Policy, one_that_told_what_it_suffers_and_does_not_end_is_not_to_blame_either) {
+  JobRun run(2);
+  run.step(LeftJob{1});
+  run.step(Told{0, "RankLeftError: rank 1 has shut down", Code::RankLeft});
+  EXPECT_EQ(run.after(kEndPatience), Actions{});
+  run.after(100ms);
+  run.step(Ended{1, status(5)});
+  EXPECT_EQ(run.policy.verdict().blamed, 1);
+}
+
+TEST(Policy, one_with_a_reason_of_its_own_is_to_blame_at_once) {
+  JobRun run(2);
+  run.step(LeftJob{1});
+  run.step(Told{0, "ValueError: no"});
+  EXPECT_EQ(run.step(Ended{0, status(1)}).size(), 1u);
+  EXPECT_EQ(run.policy.verdict().blamed, 0);
+}
+
+TEST(Policy, of_those_that_left_and_fail_the_first_is_to_blame) {
+  JobRun run(3);
+  run.step(LeftJob{2, 1});
+  run.step(LeftJob{0, 2});
+  run.step(Ended{0, status(9)});
+  run.step(Ended{2, status(9)});
+  run.step(LeftJob{1, 0});
+  run.step(Ended{1, status(5)});
+  EXPECT_EQ(run.policy.verdict().blamed, 1);
+  EXPECT_EQ(run.policy.verdict().status, 5);
+}
+
+TEST(Policy, a_rank_that_left_and_ends_well_or_takes_long_is_not_to_blame) {
+  for (const bool ends : {true, false}) {
+    JobRun run(2);
+    run.step(LeftJob{1});
+    run.step(Ended{0, status(7)});
+    if (ends) {
+      run.step(Ended{1, kOk});
+    } else {
+      EXPECT_EQ(run.policy.next_deadline(), run.now + kLeftPatience);
+      run.after(kLeftPatience);
+    }
+    EXPECT_EQ(run.policy.verdict().blamed, 0);
+    EXPECT_EQ(run.policy.verdict().status, 7);
+  }
+}
+
+TEST(Policy, one_that_came_again_after_it_left_has_not_left) {
+  JobRun run(2);
+  run.step(LeftJob{1});
+  run.step(Arrived{});
+  run.step(Ended{1, kOk});
+  EXPECT_EQ(run.after(kLeavePatience),
+            Actions{"publish 1: rank 1 (host h, pid 101) exited with status 0 without shutting down"});
+}
+
 TEST(Policy, a_failing_rank_gets_a_moment_to_tell_why) {
   JobRun run(2);
   EXPECT_EQ(run.step(Ended{1, status(1)}), Actions{});

@@ -126,6 +126,7 @@ void Rendezvous::open_next_epoch() {
     peer.epoch = epoch_;
     peer.left = false;
   }
+  notices_.push_back(EpochOpened{});
   answer_all(opening_);
 }
 
@@ -155,14 +156,18 @@ void Rendezvous::on(ConnId conn, store_wire::Exchange&& exchange, Time now) {
 void Rendezvous::on(ConnId conn, store_wire::Failure&& failure, Time) {
   const Peer& peer = peers_.at(conn);
   const bool current = failure.epoch == peer.epoch && (peer.epoch == 0 || peer.epoch == epoch_);
-  if (current && peer.rank >= 0) from_ranks_.push_back({peer.rank, std::move(failure.text)});
+  if (!current || peer.rank < 0) return;
+  // With a launcher that one decides who is to blame, because it sees how processes end.
+  if (report_lost_ && takes_part(peer))
+    end_epoch({peer.rank, Code::PeerLost, cat(name(peer), " failed: ", failure.what.text)});
+  notices_.push_back(RankFailed{peer.rank, std::move(failure.what)});
 }
 
 void Rendezvous::on(ConnId conn, store_wire::Leave&& leave, Time) {
   Peer& peer = peers_.at(conn);
   if (leave.epoch != peer.epoch || !takes_part(peer)) return;
   peer.left = true;
-  from_ranks_.push_back({peer.rank, std::nullopt});
+  notices_.push_back(RankLeft{peer.rank, leave.order});
   fail_epoch(Status(Code::RankLeft, cat(name(peer), " has left the job")));  // nothing can be exchanged any more
 }
 

@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "member/store_wire.h"
@@ -28,10 +29,17 @@ class Rendezvous {
     ConnId to;
     WireFrame frame;
   };
-  struct FromRank {  // for the server's callbacks; a text: its failure, none: it left
+  // What the server's callbacks hear of.
+  struct RankFailed {
     int32_t rank;
-    std::optional<std::string> failure;
+    Failing what;
   };
+  struct RankLeft {
+    int32_t rank;
+    uint32_t order;
+  };
+  struct EpochOpened {};
+  using Notice = std::variant<RankFailed, RankLeft, EpochOpened>;
 
   Rendezvous(int32_t size, bool report_lost_connections) : size_(size), report_lost_(report_lost_connections) {}
 
@@ -43,7 +51,7 @@ class Rendezvous {
   void tick(Time now);
   Time next_deadline() const;
   std::vector<Outgoing> take_outgoing() { return std::exchange(outgoing_, {}); }
-  std::vector<FromRank> take_from_ranks() { return std::exchange(from_ranks_, {}); }
+  std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
 
  private:
   struct Peer {
@@ -102,7 +110,7 @@ class Rendezvous {
   Status epoch_failure_;
   std::optional<Cause> cause_;  // of this epoch, for those that connect later
   std::vector<Outgoing> outgoing_;
-  std::vector<FromRank> from_ranks_;
+  std::vector<Notice> notices_;
 };
 
 }  // namespace ronde::member

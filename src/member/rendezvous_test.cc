@@ -10,7 +10,6 @@ namespace ronde::member {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 namespace wire = store_wire;
 constexpr Duration kSecond = std::chrono::seconds(1);
 
@@ -61,6 +60,21 @@ struct Job {
     }
     return "part";
   }
+  // What the server's callbacks would hear of: "opened, 1 left, 0 failed: text".
+  std::string notices() {
+    std::string out;
+    for (const auto& notice : store.take_notices()) {
+      out += out.empty() ? "" : ", ";
+      if (const auto* failed = std::get_if<Rendezvous::RankFailed>(&notice)) {
+        out += cat(failed->rank, " failed: ", failed->what.text);
+      } else if (const auto* left = std::get_if<Rendezvous::RankLeft>(&notice)) {
+        out += cat(left->rank, " left");
+      } else {
+        out += "opened";
+      }
+    }
+    return out;
+  }
   std::string blobs(uint64_t conn) {
     std::string out;
     for (const auto& message : heard[conn]) {
@@ -100,7 +114,7 @@ TEST(Rendezvous, epochs_grow_for_the_same_and_for_new_connections) {
   job.open_all();
   for (uint32_t epoch = 2; epoch < 10; ++epoch) {
     const uint64_t conn = 200 + epoch;
-    job.say(epoch == 2 ? 101 : conn - 1, wire::Leave{epoch - 1});
+    job.say(epoch == 2 ? 101 : conn - 1, wire::Leave{epoch - 1, 0});
     job.store.disconnected(epoch == 2 ? 101 : conn - 1);
     job.connect(conn, 1);
     job.open(100);
@@ -225,10 +239,10 @@ TEST(Rendezvous, frames_of_another_epoch_change_nothing) {
   job.open_all();
   job.exchange(100, 1, "x");
   EXPECT_THAT(job.last(100), HasSubstr("is in epoch 1, the job in epoch 2"));
-  job.say(101, wire::Leave{1});
+  job.say(101, wire::Leave{1, 0});
   job.say(101, wire::Abort{1, Status(Code::Timeout, "old")});
-  job.say(101, wire::Failure{1, "old"});
-  EXPECT_THAT(job.store.take_from_ranks(), IsEmpty());
+  job.say(101, wire::Failure{1, {.text = "old"}});
+  EXPECT_EQ(job.notices(), "opened, opened");
   job.exchange(100, 2, "x");
   EXPECT_EQ(job.last(100), "");
 }
@@ -247,7 +261,7 @@ TEST(Rendezvous, a_cause_reaches_waiting_running_and_later_connections_and_the_f
   EXPECT_EQ(job.last(101), "PEER_LOST: rank 2 was killed by signal 9");
   job.connect(200, 2);
   EXPECT_EQ(job.last(200), "news: rank 2 was killed by signal 9");
-  job.say(100, wire::Leave{1});
+  job.say(100, wire::Leave{1, 0});
   job.open(100);
   job.open(101);
   job.open(200);
@@ -329,26 +343,28 @@ TEST(Rendezvous, a_leave_is_no_loss_and_ends_the_exchanges_of_the_epoch) {
   Job job(2, true);
   job.open_all();
   job.exchange(100, 1, "x");
-  job.say(101, wire::Leave{1});
+  job.say(101, wire::Leave{1, 0});
   EXPECT_THAT(job.last(100), HasSubstr("RANK_LEFT: rank 1 (host 101, 10.0.0.1:1) has left"));
   job.store.disconnected(101);
   job.collect();
   EXPECT_EQ(job.last(100), "");
-  const auto told = job.store.take_from_ranks();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].rank, 1);
-  EXPECT_FALSE(told[0].failure.has_value());
+  EXPECT_EQ(job.notices(), "opened, 1 left");
 }
 
 TEST(Rendezvous, a_failure_is_handed_on_before_and_in_an_epoch) {
   Job job(2);
-  job.say(101, wire::Failure{0, "import failed"});
+  job.say(101, wire::Failure{0, {.text = "import failed"}});
   job.open_all();
-  job.say(100, wire::Failure{1, "boom"});
-  const auto told = job.store.take_from_ranks();
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].failure, "import failed");
-  EXPECT_EQ(told[1].rank, 0);
+  job.say(100, wire::Failure{1, {.text = "boom"}});
+  EXPECT_EQ(job.notices(), "1 failed: import failed, opened, 0 failed: boom");
+  EXPECT_EQ(job.last(101), "") << "how the process ends is not known yet";
+}
+
+TEST(Rendezvous, without_a_launcher_a_failure_is_the_cause_at_once) {
+  Job job(2, true);
+  job.open_all();
+  job.say(100, wire::Failure{1, {.text = "ValueError: boom"}});
+  EXPECT_EQ(job.last(101), "news: rank 0 (host 100, 10.0.0.0:1) failed: ValueError: boom");
 }
 
 TEST(StoreWire, what_only_a_store_sends_and_bytes_without_sense_are_refused) {
@@ -371,8 +387,8 @@ TEST(StoreWire, what_only_a_store_sends_and_bytes_without_sense_are_refused) {
 TEST(StoreWire, a_cut_frame_is_refused_at_every_length) {
   const wire::Message messages[] = {wire::Open{1, kSecond, 2, "who", Bytes(3)},
                                     wire::Exchange{1, kSecond, 2, "tag", Bytes(3)},
-                                    wire::Failure{1, "text"},
-                                    wire::Leave{1},
+                                    wire::Failure{1, {.text = "text"}},
+                                    wire::Leave{1, 0},
                                     wire::Part{1, Bytes(2)},
                                     wire::Done{1, 2},
                                     wire::Failed{1, Status(Code::Timeout, "late")},
@@ -386,7 +402,7 @@ TEST(StoreWire, a_cut_frame_is_refused_at_every_length) {
 }
 
 TEST(StoreWire, long_texts_are_cut_to_what_a_frame_holds) {
-  const WireFrame frame = wire::encode(wire::Failure{1, std::string(1 << 20, 'x')});
+  const WireFrame frame = wire::encode(wire::Failure{1, {.text = std::string(1 << 20, 'x')}});
   EXPECT_LE(frame->size(), wire::kMaxFrameBytes + 4);
   EXPECT_TRUE(wire::decode(ByteSpan(*frame).subspan(4)).ok());
 }

@@ -36,6 +36,13 @@ struct Cause {
   std::string text;
 };
 
+// What a rank says of its own failure: an exception's text, and its code if it is an error of the engine's, else
+// Internal.
+struct Failing {
+  Code code = Code::Internal;
+  std::string text;
+};
+
 class StoreServer {
  public:
   struct Options {
@@ -46,9 +53,11 @@ class StoreServer {
     // ended without a leave as the cause.
     bool report_lost_connections = false;
   };
-  struct Callbacks {                                                 // on the server's thread; may be empty
-    std::function<void(int32_t rank, std::string text)> on_failure;  // a rank told its own failure (exception text)
-    std::function<void(int32_t rank)> on_leave;
+  struct Callbacks {  // on the server's thread; may be empty
+    std::function<void(int32_t rank, Failing what)> on_failure;
+    // order: how many ranks of the epoch had left before
+    std::function<void(int32_t rank, uint32_t order)> on_leave;
+    std::function<void()> on_open;  // all ranks have arrived: an epoch begins
   };
   static Result<std::unique_ptr<StoreServer>> start(const Options& options, Callbacks callbacks = {});
   ~StoreServer();  // ends the thread "ronde-store" and closes everything
@@ -88,8 +97,8 @@ class StoreClient {
   // none. An error: the store is gone.
   Result<std::optional<Cause>> take_news();
   // One frame each, written without waiting for an answer. Thread: any.
-  Status tell_failure(std::string_view text);
-  Status tell_leave();
+  Status tell_failure(const Failing& what);
+  Status tell_leave(uint32_t order);
   // This rank ends the epoch; the others hear of it as news.
   Status tell_abort(const Status& cause);
   // The address under which this process reaches the store: a good address to listen on.

@@ -170,16 +170,16 @@ Result<std::optional<Cause>> StoreClient::take_news() {
   return std::exchange(s.news, std::nullopt);
 }
 
-Status StoreClient::tell_failure(std::string_view text) {
-  return state_->send(store_wire::Failure{state_->epoch, std::string(text)}, state_->clock.now() + kTellPatience);
+Status StoreClient::tell_failure(const Failing& what) {
+  return state_->send(store_wire::Failure{state_->epoch, what}, state_->clock.now() + kTellPatience);
 }
 
 Status StoreClient::tell_abort(const Status& cause) {
   return state_->send(store_wire::Abort{state_->epoch, cause}, state_->clock.now() + kTellPatience);
 }
 
-Status StoreClient::tell_leave() {
-  return state_->send(store_wire::Leave{state_->epoch}, state_->clock.now() + kTellPatience);
+Status StoreClient::tell_leave(uint32_t order) {
+  return state_->send(store_wire::Leave{state_->epoch, order}, state_->clock.now() + kTellPatience);
 }
 
 os::Address StoreClient::own_address() const {

@@ -54,7 +54,9 @@ class Service {
     serve();
     rendezvous_.tick(clock_.now());
     deliver();
-    for (auto& told : rendezvous_.take_from_ranks()) tell(std::move(told));
+    for (auto& notice : rendezvous_.take_notices()) {
+      std::visit([this](auto& one) { tell(one); }, notice);
+    }
   }
 
  private:
@@ -64,7 +66,15 @@ class Service {
   void close(ConnId id);
   void deliver();
   void flush(Connection& connection);
-  void tell(Rendezvous::FromRank told);
+  void tell(Rendezvous::RankFailed& failed) {
+    if (callbacks_.on_failure) callbacks_.on_failure(failed.rank, std::move(failed.what));
+  }
+  void tell(const Rendezvous::RankLeft& left) {
+    if (callbacks_.on_leave) callbacks_.on_leave(left.rank, left.order);
+  }
+  void tell(const Rendezvous::EpochOpened&) {
+    if (callbacks_.on_open) callbacks_.on_open();
+  }
 
   StoreServer::Callbacks callbacks_;
   size_t max_connections_;
@@ -145,14 +155,6 @@ void Service::deliver() {
 // A write that fails is followed by the end of the reads, which serve() sees.
 void Service::flush(Connection& connection) {
   if (connection.stream.queued_bytes() > 0) (void)connection.stream.flush();
-}
-
-void Service::tell(Rendezvous::FromRank told) {
-  if (told.failure) {
-    if (callbacks_.on_failure) callbacks_.on_failure(told.rank, std::move(*told.failure));
-  } else if (callbacks_.on_leave) {
-    callbacks_.on_leave(told.rank);
-  }
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(Store, one_to_eight_ranks_open_an_epoch_and_exchange) {
         EXPECT_EQ(opened->blobs[index], bytes(cat("hello ", other)));
         EXPECT_EQ((*all)[index], Bytes(index * 1000, static_cast<std::byte>(other)));
       }
-      EXPECT_TRUE(client->tell_leave().ok());
+      EXPECT_TRUE(client->tell_leave(0).ok());
     });
   }
 }
@@ -93,7 +93,7 @@ TEST(Store, a_hundred_epochs_in_a_row_by_the_same_and_by_new_connections) {
       ASSERT_TRUE(all.ok()) << all.status().message();
       ASSERT_EQ((*all)[1 - static_cast<size_t>(rank)], bytes(cat(epoch)));
       if (epoch % 3 != 0) continue;
-      ASSERT_TRUE(client->tell_leave().ok());
+      ASSERT_TRUE(client->tell_leave(0).ok());
       client = store.client(rank);
     }
   });
@@ -249,7 +249,7 @@ TEST(Store, a_rank_that_dies_in_an_exchange_is_named_at_once_to_those_that_wait)
   });
 }
 
-TEST(Store, failures_and_leaves_are_called_back_and_a_leave_is_no_loss) {
+TEST(Store, openings_failures_and_leaves_are_called_back) {
   std::mutex mutex;  // guards said
   std::condition_variable changed;
   std::vector<std::string> said;
@@ -258,23 +258,30 @@ TEST(Store, failures_and_leaves_are_called_back_and_a_leave_is_no_loss) {
     said.push_back(std::move(text));
     changed.notify_one();
   };
-  Store store(2, true,
-              {.on_failure = [&](int32_t rank, std::string text) { note(cat("failure ", rank, " ", text)); },
-               .on_leave = [&](int32_t rank) { note(cat("leave ", rank)); }});
+  Store store(1, false,
+              {.on_failure = [&](int32_t rank, const Failing& what) { note(cat("failure ", rank, " ", what.text)); },
+               .on_leave = [&](int32_t rank, uint32_t) { note(cat("leave ", rank)); },
+               .on_open = [&] { note("open"); }});
+  auto client = store.client(0);
+  ASSERT_TRUE(client->open_epoch(1, {}, after(kPatience)).ok());
+  EXPECT_TRUE(client->tell_failure({.text = "ValueError: x"}).ok());
+  EXPECT_TRUE(client->tell_leave(0).ok());
+  std::unique_lock lock(mutex);
+  ASSERT_TRUE(changed.wait_for(lock, kPatience, [&] { return said.size() == 3; }));
+  EXPECT_EQ(said, (std::vector<std::string>{"open", "failure 0 ValueError: x", "leave 0"}));
+}
+
+TEST(Store, a_leave_is_no_loss) {
+  Store store(2, true);
   std::unique_ptr<StoreClient> other;
   as_ranks(2, [&](int32_t rank) {
     auto client = store.client(rank);
     ASSERT_TRUE(client->open_epoch(2, {}, after(kPatience)).ok());
-    if (rank == 0) {
-      other = std::move(client);
-      return;
+    if (rank == 1) {
+      EXPECT_TRUE(client->tell_leave(0).ok());
     }
-    EXPECT_TRUE(client->tell_failure("ValueError: x").ok());
-    EXPECT_TRUE(client->tell_leave().ok());
+    if (rank == 0) other = std::move(client);
   });
-  std::unique_lock lock(mutex);
-  ASSERT_TRUE(changed.wait_for(lock, kPatience, [&] { return said.size() == 2; }));
-  EXPECT_EQ(said, (std::vector<std::string>{"failure 1 ValueError: x", "leave 1"}));
   EXPECT_EQ(news_by(*other, after(kShort)).status().code(), Code::Timeout) << "nobody was lost";
 }
 

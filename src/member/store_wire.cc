@@ -29,10 +29,10 @@ void put(Writer& w, const Exchange& m) {
   w.put(m.request).put<int64_t>(m.patience.count()).put(m.epoch).put_string(m.tag).put_string(as_text(m.blob));
 }
 void put(Writer& w, const Failure& m) {
-  w.put(m.epoch).put_string(cut(m.text));
+  w.put(m.epoch).put(m.what.code).put_string(cut(m.what.text));
 }
 void put(Writer& w, const Leave& m) {
-  w.put(m.epoch);
+  w.put(m.epoch).put(m.order);
 }
 void put(Writer& w, const Abort& m) {
   w.put(m.epoch).put(m.status.code()).put_string(cut(m.status.message()));
@@ -71,7 +71,14 @@ Exchange get_exchange(Reader& r) {
 Failure get_failure(Reader& r) {
   Failure m;
   m.epoch = r.get<uint32_t>();
-  m.text = r.get_string(kMaxBlobBytes);
+  m.what.code = get_error_code(r);
+  m.what.text = r.get_string(kMaxBlobBytes);
+  return m;
+}
+Leave get_leave(Reader& r) {
+  Leave m;
+  m.epoch = r.get<uint32_t>();
+  m.order = r.get<uint32_t>();
   return m;
 }
 Abort get_abort(Reader& r) {
@@ -118,7 +125,7 @@ Message get_message(Reader& r) {
     case 2:
       return get_failure(r);
     case 3:
-      return Leave{r.get<uint32_t>()};
+      return get_leave(r);
     case 4:
       return get_abort(r);
     case 5:

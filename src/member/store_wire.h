@@ -5,8 +5,8 @@
 //   rank -> store
 //     0 open      u32 request, i64 patience, i32 size, string who, blob     arrives for the next epoch
 //     1 exchange  u32 request, i64 patience, u32 epoch, string tag, blob    allgather within the epoch
-//     2 failure   u32 epoch, string text                                    the rank's own failure
-//     3 leave     u32 epoch                                                 the end of the connection will be no loss
+//     2 failure   u32 epoch, u8 code, string text                           the rank's own failure
+//     3 leave     u32 epoch, u32 order                                      the end of the connection will be no loss
 //     4 abort     u32 epoch, u8 code, string text                           the rank has given up; becomes news for all
 //   store -> rank
 //     5 part      i32 rank, blob                                            one per rank, before the done
@@ -48,10 +48,11 @@ struct Exchange {
 };
 struct Failure {
   uint32_t epoch = 0;
-  std::string text;
+  Failing what;
 };
 struct Leave {
   uint32_t epoch = 0;
+  uint32_t order = 0;
 };
 struct Abort {
   uint32_t epoch = 0;

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from ronde import _ext
-from ronde.core.errors import EXCEPTION_OF_CODE, NotInitializedError
+from ronde.core.errors import EXCEPTION_OF_CODE, NotInitializedError, code_of
 
 _ext.set_exceptions(EXCEPTION_OF_CODE)
 
@@ -168,7 +168,7 @@ def _telling(next_hook: Callable[..., object]) -> Callable[..., object]:
         if not interactive and _life.pid == os.getpid() and _ext.is_running():
             _life.failed = True
             try:
-                _ext.tell_failure(failure_text(kind, error, where))
+                _ext.tell_failure(code_of(kind), failure_text(kind, error, where))
             except Exception as trouble:  # the exception itself must still be shown
                 print(f"ronde: the failure could not be told: {trouble}", file=sys.stderr)
         return next_hook(kind, error, where)

@@ -73,3 +73,9 @@ EXCEPTION_OF_CODE: tuple[type[Exception] | None, ...] = (
     RankLeftError,
     None,
 )
+
+
+def code_of(kind: type[BaseException]) -> int:
+    """The number of an exception class that is the engine's own, else 0."""
+    own = {error: code for code, error in enumerate(EXCEPTION_OF_CODE) if error not in (None, ValueError)}
+    return next((own[base] for base in kind.__mro__ if base in own), 0)
