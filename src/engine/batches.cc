@@ -12,9 +12,11 @@ constexpr size_t kWindow = 2;
 }  // namespace
 
 Status Batches::push(BoundBatch bound, std::vector<coord::Ticket> tickets, Time now) {
+  RONDE_ASSIGN(Widened widened, Widened::make(bound));
   RONDE_ASSIGN(auto* chosen, backend::select(backends_, bound.batch));
   auto entry = std::make_unique<Entry>();
   entry->bound = std::move(bound);
+  entry->widened = std::move(widened);
   entry->tickets = std::move(tickets);
   entry->backend = chosen;
   entry->since = now;
@@ -41,6 +43,7 @@ Result<bool> Batches::advance(const std::function<void(Entry&)>& finished) {
     if (progress == collective::Progress::Done) {
       entry.running.reset();
       const auto done = std::move(queue_[i]);
+      done->widened.narrow();
       queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(i));
       finished(*done);
     } else {

@@ -12,6 +12,7 @@
 #include "backend/backend.h"
 #include "base/clock.h"
 #include "coord/member.h"
+#include "engine/widened.h"
 #include "op/batch.h"
 
 namespace ronde::engine {
@@ -22,13 +23,14 @@ class Batches {
 
   struct Entry {
     BoundBatch bound;
+    Widened widened;
     std::vector<coord::Ticket> tickets;
     backend::Backend* backend = nullptr;
     std::unique_ptr<collective::Running> running;
     Time since{};
   };
 
-  // Error: no backend supports it.
+  // Error: no backend supports it, no memory.
   Status push(BoundBatch bound, std::vector<coord::Ticket> tickets, Time now);
   // One block of each running batch. `finished` is called for each that is done, after it let go of the memory.
   // True if anything was done. An error is of the batch in front; everything stays until clear().

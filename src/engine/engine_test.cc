@@ -181,6 +181,43 @@ TEST_P(OnEveryTransport, epochs_follow_one_another_in_one_process) {
   }
 }
 
+TEST_P(OnEveryTransport, an_average_of_integers_divides_the_exact_sum_toward_zero) {
+  VirtualCluster cluster(options());
+  const int n = cluster.size();
+  cluster.run([n](Rank rank, Engine& engine) {
+    std::vector<uint8_t> bytes(20000, 255);
+    std::vector<int32_t> ints = {INT32_MAX, INT32_MIN, rank == 0 ? -1 : 0, 7 * n + 1};
+    const auto average = [](std::string name, DType dtype, void* data, size_t count) -> Submission {
+      return {.request = make_request(OpKind::Allreduce, std::move(name), dtype, Shape{static_cast<int64_t>(count)},
+                                      ReduceOp::Average),
+              .binding = {.in = data, .out = data}};
+    };
+    ASSERT_TRUE(run(engine, average("bytes", DType::U8, bytes.data(), bytes.size())).ok());
+    ASSERT_TRUE(run(engine, average("ints", DType::I32, ints.data(), ints.size())).ok());
+    EXPECT_TRUE(std::ranges::all_of(bytes, [](uint8_t byte) { return byte == 255; }));
+    EXPECT_EQ(ints, (std::vector<int32_t>{INT32_MAX, INT32_MIN, n == 1 ? -1 : 0, 7 * n + 1}));
+  });
+}
+
+TEST_P(OnEveryTransport, a_handle_of_an_engine_that_is_gone_is_unknown_to_the_next) {
+  VirtualCluster cluster(options());
+  std::vector<Ticket> old(static_cast<size_t>(cluster.size()));
+  const auto one = [&](Rank rank, Engine& engine) {
+    std::vector<float> data(1, 1.0f);
+    const Ticket ticket = submit(engine, allreduce("x", data));
+    ASSERT_TRUE(engine.wait(ticket, kNever).ok());
+    EXPECT_NE(ticket, old[static_cast<size_t>(rank)]);
+    old[static_cast<size_t>(rank)] = ticket;
+  };
+  cluster.run(one);
+  cluster.leave_all();
+  cluster.open_epoch();
+  cluster.run([&](Rank rank, Engine& engine) {
+    one(rank, engine);
+    EXPECT_EQ(engine.poll(old[static_cast<size_t>(rank)] - 1), std::nullopt);
+  });
+}
+
 TEST_P(OnEveryTransport, several_threads_of_a_rank_may_submit_and_wait_at_once) {
   VirtualCluster cluster(options());
   const int n = cluster.size();

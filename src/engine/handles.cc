@@ -2,12 +2,18 @@
 #include "engine/handles.h"
 
 namespace ronde::engine {
+namespace {
+
+// Of the process, not of the engine: a handle that outlived its engine must not be taken for one of the next.
+std::atomic<Ticket> next_ticket{1};
+
+}  // namespace
 
 std::shared_ptr<Handle> HandleTable::create(const std::function<void(Handle&)>& fill) {
   auto handle = std::make_shared<Handle>();
   fill(*handle);
   const std::lock_guard lock(mutex_);
-  handle->ticket = next_++;
+  handle->ticket = next_ticket++;
   handles_.emplace(handle->ticket, handle);
   return handle;
 }

@@ -66,7 +66,6 @@ class HandleTable {
   mutable std::mutex mutex_;  // guards everything below
   std::condition_variable changed_;
   std::unordered_map<Ticket, std::shared_ptr<Handle>> handles_;
-  Ticket next_ = 1;
   int sleepers_ = 0;
 };
 

@@ -9,7 +9,10 @@ namespace {
 constexpr size_t kMaxNameBytes = 1024;
 
 Status wrong(const Request& request, std::string text) {
-  return Status(Code::InvalidArgument, cat(describe(request.signature, request.name, 0), ": ", text));
+  const bool is_named = !request.name.empty();
+  const std::string what =
+      is_named ? describe(request.signature, request.name, 0) : std::string(name_of(request.signature.op));
+  return Status(Code::InvalidArgument, cat(what, ": ", text));
 }
 
 // Elements times element size must fit 63 bits.
