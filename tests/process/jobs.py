@@ -99,10 +99,10 @@ class Launches:
         out, err = child.communicate(stdin, timeout=seconds)
         return Ended(child.returncode, out or b"", err or b"")
 
-    def run(self, *words: str, stdin: bytes | None = None, **options) -> Ended:
+    def run(self, *words: str, stdin: bytes | None = None, seconds: float = PATIENCE, **options) -> Ended:
         if stdin is not None:
             options["stdin"] = subprocess.PIPE
-        return self.finish(self.start(*words, **options), stdin)
+        return self.finish(self.start(*words, **options), stdin, seconds)
 
     def python(self, np: int, script: str, *words: str, options: tuple[str, ...] = (), **more) -> Ended:
         """`ronde run` of a Python script on np ranks."""
