@@ -12,6 +12,8 @@ import functools
 import importlib
 import json
 import os
+import secrets
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,6 +47,28 @@ def run_ranks(ranks: int, command: list[str], timeout: float = 100, **env: str) 
 def run_script(ranks: int, source: str, *arguments: str, timeout: float = 100, **env: str) -> Ended:
     """Python source on each rank."""
     return run_ranks(ranks, [sys.executable, "-c", source, *arguments], timeout, **env)
+
+
+def start_by_hand(rank: int, ranks: int, source: str, store: str, key: Path, **env: str) -> subprocess.Popen:
+    """One rank of a job without a launcher (docs/manual-start.md); the key is made if it is not there."""
+    if not key.exists():
+        key.touch(0o600)
+        key.write_text(secrets.token_hex(32))
+    place = {"RANK": rank, "SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_SIZE": ranks, "STORE": store, "KEY_FILE": key}
+    return subprocess.Popen(
+        [sys.executable, "-c", source],
+        env={**os.environ, **{f"RONDE_{name}": str(value) for name, value in place.items()}, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def free_port() -> int:
+    """A TCP port of the loopback that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return probe.getsockname()[1]
 
 
 @functools.cache

@@ -5,12 +5,11 @@ ranks start fast.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-from launch import run_script
+from launch import free_port, run_script, start_by_hand
 
 PREAMBLE = """
 import os, signal, sys, threading, time
@@ -245,19 +244,8 @@ assert allgather_object(engine.rank()) == [0, 1]
 
 
 def test_ctrl_c_while_others_have_not_arrived(tmp_path):
-    key = tmp_path / "job.key"
-    key.touch(0o600)
-    key.write_text(os.urandom(32).hex())
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        store = f"127.0.0.1:{probe.getsockname()[1]}"
-    job = {"RONDE_RANK": "0", "RONDE_SIZE": "2", "RONDE_LOCAL_RANK": "0", "RONDE_LOCAL_SIZE": "2"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", PREAMBLE + "print('waiting', flush=True)\nengine.init()"],
-        env={**os.environ, **job, "RONDE_STORE": store, "RONDE_KEY_FILE": str(key)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    source = PREAMBLE + "print('waiting', flush=True)\nengine.init()"
+    process = start_by_hand(0, 2, source, f"127.0.0.1:{free_port()}", tmp_path / "key")
     assert process.stdout.readline() == "waiting\n"
     time.sleep(1)
     assert process.poll() is None, process.stderr.read()
