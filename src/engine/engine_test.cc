@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <latch>
 #include <numeric>
 #include <random>
 
@@ -402,6 +403,71 @@ TEST_F(InManualTime, an_operation_that_a_rank_never_joins_ends_at_its_deadline_a
     EXPECT_THAT(status.message(), HasSubstr("'x'"));
   });
   clock.join();
+}
+
+// Eight ranks in time that one of them moves.
+class EightRanks : public InManualTime {
+ protected:
+  static constexpr int kSize = 8;
+  static constexpr Rank kAbsent = 5;
+  static constexpr Rank kLeaver = 7;
+
+  // The clock moves while operations are in flight.
+  static void reduce_and_meet(Rank rank, Engine& engine) {
+    for (int step = 0; step < 20; ++step) {
+      if (rank == step % kSize) time_.advance(seconds(1));
+      std::vector<float> data(static_cast<size_t>(step * 700 + 1), static_cast<float>(rank + step));
+      ASSERT_TRUE(run(engine, allreduce(cat("layer", step % 4, "/", data.size()), data)).ok());
+      EXPECT_EQ(data, std::vector<float>(data.size(), static_cast<float>(kSize * step + kSize * (kSize - 1) / 2)));
+      ASSERT_TRUE(run(engine, {.request = make_request(OpKind::Barrier, "", DType::U8, Shape{}), .binding = {}}).ok());
+    }
+  }
+
+  // All but one submit "late"; that one moves the clock until the others have given up.
+  void miss_one(Rank rank, Engine& engine) {
+    if (rank == kAbsent) {
+      submitted_.wait();
+      while (!given_up_.try_wait()) {
+        time_.advance(minutes(1));
+        std::this_thread::sleep_for(milliseconds(1));
+      }
+    }
+    const Time begin = engine.clock().now();
+    std::vector<float> data(10, 1.0f);
+    const Ticket ticket = submit(engine, allreduce("late", data));
+    if (rank != kAbsent) submitted_.count_down();
+    // The end of the wait is far behind the operation's, so that a lost deadline fails and does not hang.
+    const Status status = engine.wait(ticket, begin + minutes(100000));
+    EXPECT_EQ(status.code(), Code::Timeout) << rank << " " << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("'late'"));
+    EXPECT_THAT(status.message(), HasSubstr(cat("rank ", kAbsent)));
+    if (rank == kAbsent) return;
+    EXPECT_GE(engine.clock().now() - begin, minutes(30));
+    given_up_.count_down();
+  }
+
+  static void leave_one_after_another(Rank rank, Engine& engine) {
+    if (rank == kLeaver) return engine.leave(engine.clock().now() + seconds(10));
+    std::vector<float> data(10, 1.0f);
+    const Status status = run(engine, allreduce("without the leaver", data));
+    EXPECT_EQ(status.code(), Code::RankLeft);
+    EXPECT_THAT(status.message(), HasSubstr(cat("rank ", kLeaver)));
+    engine.leave(engine.clock().now() + seconds(10));
+  }
+
+ private:
+  std::latch submitted_{kSize - 1};
+  std::latch given_up_{kSize - 1};
+};
+
+TEST_F(EightRanks, reduce_meet_give_up_on_an_absent_rank_go_on_and_leave) {
+  VirtualCluster cluster(options(kSize));
+  cluster.run([&](Rank rank, Engine& engine) {
+    reduce_and_meet(rank, engine);
+    miss_one(rank, engine);
+    reduce_and_meet(rank, engine);
+    leave_one_after_another(rank, engine);
+  });
 }
 
 TEST_F(InManualTime, an_idle_engine_wakes_once_per_second) {
