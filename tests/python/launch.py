@@ -72,12 +72,14 @@ def free_port() -> int:
 
 
 @functools.cache
-def suite_lines(module: str, name: str, ranks: int, env: tuple[tuple[str, str], ...]) -> tuple[list[dict], Ended]:
+def suite_lines(
+    module: str, name: str, ranks: int, seconds: float, env: tuple[tuple[str, str], ...]
+) -> tuple[list[dict], Ended]:
     """What each rank found, {check: text of the failure or ""}; the suite is run once for all who ask."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(HERE / "run_suite.py"), module, name, folder]
         try:
-            ended = run_ranks(ranks, command, timeout=300, **dict(env))
+            ended = run_ranks(ranks, command, timeout=seconds, **dict(env))
         except subprocess.TimeoutExpired as expired:  # the checks that ran have left their lines
             ended = Ended(-1, "", f"the ranks were not done after {expired.timeout} s")
         found = []
@@ -94,9 +96,9 @@ def checks_of(module: str, name: str) -> list[str]:
     return [check for check in dir(suite) if check.startswith("check_")]
 
 
-def expect(module: str, name: str, check: str, ranks: int, **env: str) -> None:
+def expect(module: str, name: str, check: str, ranks: int, seconds: float = 300, **env: str) -> None:
     """Fails the test if the check failed, or did not run, on any rank."""
-    found, ended = suite_lines(module, name, ranks, tuple(sorted(env.items())))
+    found, ended = suite_lines(module, name, ranks, seconds, tuple(sorted(env.items())))
     failures = {rank: lines.get(check, "did not run") for rank, lines in enumerate(found)}
     failures = {rank: text for rank, text in failures.items() if text}
     told = "\n".join(f"--- rank {rank}\n{text}" for rank, text in failures.items())

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many tensors at once, in another order on each rank, over small batches. Runs on every rank; see launch.py.
+"""Many tensors at once, in another order on each rank, with one rank slower than the others. Runs on every rank; see
+launch.py.
 
-SEEDS in the environment says how many seeds are tried.
+SEEDS in the environment says how many seeds each check tries.
 """
 
 from __future__ import annotations
 
+import copy
 import os
 import random
 import time
 
 import torch
+from torch import nn
 
 import ronde.torch as hvd
 from ronde.core import engine
@@ -18,6 +21,19 @@ from ronde.core.ops import ALLREDUCE
 from ronde.torch.submission import MORE, submit_in_place
 
 TENSORS = 300
+STEPS = 20
+SAMPLES = 12  # divisible by 2, 3 and 4
+
+
+def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.9)
+
+
+def loss_of(parameters: list[nn.Parameter], samples: torch.Tensor, order: list[int]) -> torch.Tensor:
+    """The mean over the samples. Gradients become ready in the opposite of this order."""
+    weights = torch.cat([parameters[i].reshape(-1) for i in order])
+    goals = torch.cat([torch.full((parameters[i].numel(),), i / TENSORS, dtype=samples.dtype) for i in order])
+    return ((samples[:, None] * weights - goals) ** 2).sum() / len(samples)
 
 
 class FusionSuite:
@@ -59,6 +75,45 @@ class FusionSuite:
             for i in waiting:
                 result = hvd.synchronize(handles[i])
                 assert (result == self.expected(i)).all(), f"seed {seed}, tensor {i}: {result}"
+
+    def check_training_with_hooks_firing_in_any_order(self) -> None:
+        for seed in range(int(os.environ.get("SEEDS", "1"))):
+            for dtype, tolerance in ((torch.float64, 1e-12), (torch.float32, 1e-5)):
+                before = engine.counters()
+                apart = self.train(seed, dtype)
+                assert apart <= tolerance, f"seed {seed}: {dtype} weights are {apart} apart"
+                self.look_at_batches(before, engine.counters())
+
+    def train(self, seed: int, dtype: torch.dtype) -> float:
+        """Trains 300 parameters, many of equal shape, with this rank's share of the samples, and again in one process
+        with all samples; how far apart the weights are. Each rank draws a new order for each step.
+        """
+        torch.manual_seed(seed)
+        data = torch.randn(STEPS, SAMPLES, dtype=torch.float64).to(dtype)
+        parameters = [nn.Parameter(torch.randn(1 + i % 7, 3, dtype=torch.float64).to(dtype)) for i in range(TENSORS)]
+        reference = copy.deepcopy(parameters)
+        optimizer = hvd.DistributedOptimizer(sgd(parameters))
+        plain = sgd(reference)
+        if seed % self.size == self.rank:
+            for p in parameters[::100]:
+                p.register_hook(lambda _: time.sleep(0.002))
+        draw = random.Random(f"{seed} {self.rank}")
+        for samples in data:
+            optimizer.zero_grad()
+            loss_of(parameters, samples[self.rank :: self.size], draw.sample(range(TENSORS), TENSORS)).backward()
+            optimizer.step()
+            plain.zero_grad()
+            loss_of(reference, samples, list(range(TENSORS))).backward()
+            plain.step()
+        return max((a - b).abs().max().item() for a, b in zip(parameters, reference, strict=True))
+
+    def look_at_batches(self, before: dict[str, int], after: dict[str, int]) -> None:
+        """That many gradients shared a batch, and that a small limit of it (4K, used over TCP) was in force."""
+        tensors, batches = (after[what] - before[what] for what in ("tensors", "batches"))
+        assert tensors == STEPS * TENSORS
+        assert batches <= tensors / 5
+        if os.environ.get("RONDE_TRANSPORT") == "tcp":
+            assert batches >= 3 * STEPS
 
     def check_no_whole_request_from_the_second_step_on(self) -> None:
         for step in range(6):

@@ -169,31 +169,6 @@ class TrainingSuite:
         plain.step()
         assert worst(model, reference) <= 1e-12, "the gradients were reduced twice"
 
-    def check_hooks_firing_in_a_random_order(self) -> None:
-        """300 parameters, many of equal shape, each rank its own order, one rank slower, fused."""
-        for seed in range(5):
-            torch.manual_seed(seed)
-            parameters = [nn.Parameter(torch.randn(1 + i % 7, 3, dtype=torch.float64)) for i in range(300)]
-            reference = [nn.Parameter(p.detach().clone()) for p in parameters]
-            named = [(f"p{i}", p) for i, p in enumerate(parameters)]
-            optimizer = hvd.DistributedOptimizer(torch.optim.SGD(parameters, lr=0.1, momentum=0.9), named)
-            plain = torch.optim.SGD(reference, lr=0.1, momentum=0.9)
-            order = torch.Generator().manual_seed(1000 * seed + self.rank)
-            for _ in range(4):
-                optimizer.zero_grad()
-                total = torch.zeros((), dtype=torch.float64)
-                for i in torch.randperm(300, generator=order).tolist():
-                    total = total + (parameters[i] ** 2).sum() * (self.rank + 1) * (i + 1) * 1e-3
-                if self.rank == seed % self.size:
-                    time.sleep(0.01)
-                total.backward()
-                optimizer.step()
-                plain.zero_grad()
-                mean = (self.size + 1) / 2
-                sum((p**2).sum() * mean * (i + 1) * 1e-3 for i, p in enumerate(reference)).backward()
-                plain.step()
-            assert max((a - b).abs().max().item() for a, b in zip(parameters, reference, strict=True)) <= 1e-12
-
     # --- accumulation ---
 
     def check_accumulating_eight_passes_with_a_remainder(self) -> None:
