@@ -128,6 +128,24 @@ class TorchContract(Contract):
             self.same(part.clone(), np.full(1000 * self.size, step), f"step {step}")
             part += 1  # its memory is ordinary memory
 
+    # --- what is no tensor ---
+
+    def check_what_is_no_tensor_is_told_by_function_argument_and_type(self) -> None:
+        for function in (hvd.allreduce, hvd.allreduce_, hvd.allreduce_async, hvd.allreduce_async_):
+            self.refuses(function, [1, 2], op=hvd.Sum)
+        for function in (hvd.broadcast, hvd.broadcast_, hvd.broadcast_async, hvd.broadcast_async_):
+            self.refuses(function, np.ones(2), root_rank=0)
+        for function in (hvd.allgather, hvd.allgather_async):
+            self.refuses(function, None, name="rows")
+        self.refuses(hvd.allreduce, [1, 2], compression=hvd.Compression.fp16)
+        self.same(hvd.allreduce(torch.ones(2), op=hvd.Sum), np.full(2, self.size), "the next operation")
+
+    def refuses(self, function: Any, wrong: Any, **options: Any) -> None:
+        """On one rank only, so that a submission in spite of the error would be seen by the others."""
+        if self.rank == 0:
+            told = f"{function.__name__}: the argument 'tensor' must be a torch.Tensor, not {type(wrong).__name__}"
+            self.raises(TypeError, lambda: function(wrong, **options), told)
+
     # --- many bytes ---
 
     def check_bytes_of_some_megabytes(self) -> None:

@@ -15,11 +15,12 @@ from ronde.core import engine
 from ronde.core.handles import synchronize
 from ronde.core.ops import Average
 from ronde.torch.allreduce import allreduce
-from ronde.torch.submission import encode, submit_allgather
+from ronde.torch.submission import encode, require_tensor, submit_allgather
 
 
 def allgather_async(tensor: torch.Tensor, name: str | None = None) -> int:
     """Starts an allgather. Returns a handle whose result is the new tensor."""
+    require_tensor(tensor, "allgather_async")
     return submit_allgather(tensor, encode(name), lambda gathered, rows: gathered)
 
 
@@ -27,6 +28,7 @@ def allgather(tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
     """The tensors of all ranks, of shape (sum of the first dimensions, …), in rank order. Differentiable: the
     gradient is this rank's rows of the Average of all ranks' gradients.
     """
+    require_tensor(tensor, "allgather")
     if tensor.requires_grad and torch.is_grad_enabled():
         return _Allgather.apply(tensor, name)
     return synchronize(allgather_async(tensor, name))

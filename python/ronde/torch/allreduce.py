@@ -5,8 +5,8 @@ Operations with a name meet under it whatever the order; those without one are m
 ``prescale_factor`` multiplies before, ``postscale_factor`` after the reduction. Integers: Sum wraps, Average
 divides the exact sum toward zero.
 
-Errors: ``ValueError`` at once for a bad argument, an unsupported dtype or a name in flight;
-``HorovodInternalError`` from ``synchronize`` for a mismatch between ranks or a lost peer.
+Errors: ``TypeError`` at once for what is no tensor, ``ValueError`` for another bad argument, an unsupported dtype or a
+name in flight; ``HorovodInternalError`` from ``synchronize`` for a mismatch between ranks or a lost peer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
 from ronde.torch.compression import Compression
-from ronde.torch.submission import encode, submit, submit_in_place
+from ronde.torch.submission import encode, require_tensor, submit, submit_in_place
 
 
 def allreduce_async(
@@ -30,6 +30,7 @@ def allreduce_async(
     postscale_factor: float = 1.0,
 ) -> int:
     """Starts an allreduce into a new tensor. Returns a handle; ``tensor`` stays untouched until it is complete."""
+    require_tensor(tensor, "allreduce_async")
     reduce_op = resolve_op(average, op)
     return submit(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
 
@@ -43,6 +44,7 @@ def allreduce_async_(
     postscale_factor: float = 1.0,
 ) -> int:
     """Starts an allreduce in place. Returns a handle; ``tensor`` must not be used until it is complete."""
+    require_tensor(tensor, "allreduce_async_")
     reduce_op = resolve_op(average, op)
     return submit_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
 
@@ -56,6 +58,7 @@ def allreduce_(
     postscale_factor: float = 1.0,
 ) -> torch.Tensor:
     """Reduces ``tensor`` in place and returns it."""
+    require_tensor(tensor, "allreduce_")
     reduce_op = resolve_op(average, op)
     return synchronize(allreduce_async_(tensor, None, name, reduce_op, prescale_factor, postscale_factor))
 
@@ -74,6 +77,7 @@ def allreduce(
     The gradient is an allreduce with the same operator and factors; for Min, Max and Product ``backward`` raises
     ``NotImplementedError``.
     """
+    require_tensor(tensor, "allreduce")
     reduce_op = resolve_op(average, op)
     compressed, context = compression.compress(tensor)
     if compressed.requires_grad and torch.is_grad_enabled():

@@ -15,21 +15,24 @@ from ronde.core import engine
 from ronde.core.handles import synchronize
 from ronde.core.ops import BROADCAST, Average
 from ronde.torch.allreduce import allreduce
-from ronde.torch.submission import encode, submit, submit_in_place
+from ronde.torch.submission import encode, require_tensor, submit, submit_in_place
 
 
 def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
     """Starts a broadcast into a new tensor. Returns a handle."""
+    require_tensor(tensor, "broadcast_async")
     return submit(BROADCAST, tensor, encode(name), 0, root_rank)
 
 
 def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
     """Starts a broadcast in place. Returns a handle; ``tensor`` must not be used until it is complete."""
+    require_tensor(tensor, "broadcast_async_")
     return submit_in_place(BROADCAST, tensor, encode(name), 0, root_rank)
 
 
 def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> torch.Tensor:
     """Replaces the values of ``tensor`` by the root's and returns it."""
+    require_tensor(tensor, "broadcast_")
     return synchronize(broadcast_async_(tensor, root_rank, name))
 
 
@@ -37,6 +40,7 @@ def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> 
     """The root's tensor as a new tensor, which is differentiable: the root's gradient is the Average of all ranks'
     gradients, that of the others is zero.
     """
+    require_tensor(tensor, "broadcast")
     if tensor.requires_grad and torch.is_grad_enabled():
         return _Broadcast.apply(tensor, root_rank, name)
     return synchronize(broadcast_async(tensor, root_rank, name))

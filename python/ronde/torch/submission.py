@@ -19,6 +19,12 @@ MORE: int = _ext.MORE
 _increment_version = getattr(torch.autograd.graph, "increment_version", None)
 
 
+def require_tensor(tensor: object, function: str) -> None:
+    """``TypeError`` naming the function and the type given if that is no tensor. What users call begins with it."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"{function}: the argument 'tensor' must be a torch.Tensor, not {type(tensor).__name__}")
+
+
 def submit(
     op: int,
     tensor: torch.Tensor,
