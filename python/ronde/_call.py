@@ -24,18 +24,19 @@ def main(folder: str) -> None:
             func, args, kwargs = pickle.load(source)
         value = dumps(func(*args, **kwargs))
     except BaseException as error:
-        if not isinstance(error, SystemExit) or error.code not in (None, 0):
-            write_whole(file, pickle.dumps(_failure(error)))
+        write_whole(file, pickle.dumps(_failure(error)))
         raise
     write_whole(file, pickle.dumps({"failed": False, "value": value}))
 
 
 def _failure(error: BaseException) -> dict[str, Any]:
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    if isinstance(error, SystemExit):  # raised anew, it would end the program that called ronde.run
+        return {"failed": True, "exit": "" if error.code is None else repr(error.code), "text": text, "at": time.time()}
     try:
         value = dumps(error)
     except Exception:  # pickling runs code of the exception's class
         value = None
-    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return {"failed": True, "value": value, "text": text, "at": time.time()}
 
 

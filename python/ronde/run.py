@@ -27,8 +27,8 @@ def run(
 
     ``func`` calls ``init()`` itself if it wants to communicate. What it raises on the rank that fails first is
     raised here, with the rank's traceback as its cause's text; as a ``RuntimeError`` holding that text if it cannot
-    be unpickled. Ranks that end without a result (killed, ``os._exit``) are a ``RuntimeError`` naming the exit
-    status.
+    be unpickled. ``sys.exit`` on a rank, whatever the status, is a ``RuntimeError`` naming both; ranks that end
+    without a result (killed, ``os._exit``) are one naming the exit status.
     ``env``: further environment variables of the ranks.
     """
     import subprocess
@@ -93,6 +93,10 @@ def _exception(outcome: dict[str, Any], rank: int) -> BaseException:
     import pickle
 
     text = f"on rank {rank}:\n{outcome['text']}"
+    if "exit" in outcome:
+        left = RuntimeError(f"the function ended rank {rank} by sys.exit({outcome['exit']}) before it returned")
+        left.__cause__ = RemoteTraceback(text)
+        return left
     try:
         error = pickle.loads(outcome["value"]) if outcome["value"] is not None else None
     except Exception:  # unpickling runs code of the exception's class

@@ -2,6 +2,7 @@
 """ronde.run: a function on several ranks."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -59,6 +60,32 @@ def test_a_rank_that_ends_without_a_result():
         os._exit(7)
 
     with pytest.raises(RuntimeError, match=r"status 7.*rank\(s\) \[0, 1\]"):
+        ronde.run(work, np=2)
+
+
+@pytest.mark.parametrize("code", [0, None, 7, "no data"])
+def test_a_function_that_exits_is_told_by_rank_and_code(code):
+    def work(code):
+        import os
+        import sys
+
+        if os.environ["RONDE_RANK"] == "1":
+            sys.exit(code)
+        return 1
+
+    words = re.escape(f"the function ended rank 1 by sys.exit({'' if code is None else repr(code)}) before it returned")
+    with pytest.raises(RuntimeError, match=f"^{words}$") as caught:
+        ronde.run(work, args=(code,), np=2)
+    assert "in work" in str(caught.value.__cause__)
+
+
+def test_a_function_that_exits_on_every_rank():
+    def work():
+        import sys
+
+        sys.exit(0)
+
+    with pytest.raises(RuntimeError, match=r"the function ended rank [01] by sys.exit\(0\) before it returned"):
         ronde.run(work, np=2)
 
 
