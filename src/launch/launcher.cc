@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "launch/agent.h"
 #include "launch/agent_process.h"
 #include "launch/job_output.h"
 #include "launch/mailbox.h"
@@ -28,8 +29,15 @@ namespace {
 
 // An agent that has closed its channel but does not end gets so long.
 constexpr Duration kAgentPatience = std::chrono::seconds(2);
-// After an interrupt nobody waits longer for output that a blocked reader does not take.
+// After a second signal the agent has so long to kill the ranks and to end.
+constexpr Duration kKillPatience = std::chrono::seconds(5);
+// After an interrupt, when the ranks have ended, nobody waits longer for output that a blocked reader does not take.
 constexpr Duration kDrainPatience = std::chrono::seconds(1);
+
+// Past the writer of the output, whose thread is blocked; nothing if this would block as well.
+void complain_at_once(std::string_view text) {
+  if (!os::is_same_file(1, 2)) os::write_if_room(2, cat("ronde: ", text, "\n"));
+}
 
 struct NoSource final : os::EventSet::Source {
   void on_ready(bool, bool) override {}
@@ -68,6 +76,8 @@ class Launcher {
   void take(const AgentDone& report);
   void take_agent_exit();
   void take_output_progress();
+  void mind_the_reader();
+  void discard();
   void apply(const Event& event);
   void conclude();
   bool in_range(int rank) const { return rank >= 0 && rank < static_cast<int>(job_.plan.hosts_by_rank.size()); }
@@ -84,9 +94,11 @@ class Launcher {
   Time agent_by_ = kNever;
   bool concluded_ = false;
   Time drain_by_ = kNever;
+  bool discards_ = false;  // what output is still to come
   bool idle_ = true;
   int status_ = 0;
   std::string fatal_;
+  std::string last_line_;
 };
 
 int Launcher::run() {
@@ -109,7 +121,9 @@ int Launcher::run() {
     job_.output->tick(now_);
     if (agent_gone_ && !concluded_) conclude();
     take_output_progress();
+    mind_the_reader();
   }
+  if (!idle_) complain_at_once(cat(last_line_, last_line_.empty() ? "" : "; ", "output that nobody has read is lost"));
   return status_;
 }
 
@@ -121,7 +135,7 @@ Status Launcher::watch() {
 }
 
 bool Launcher::over() const {
-  return concluded_ && (idle_ || drain_by_ <= now_);
+  return concluded_ && (idle_ || discards_);
 }
 
 Time Launcher::next_deadline() const {
@@ -133,8 +147,7 @@ void Launcher::take_signals() {
     if (signal->number == SIGCHLD) {
       os::reap_strangers({job_.agent->pid()});
     } else if (concluded_) {
-      drain_by_ = interrupted_ ? now_ : now_ + kDrainPatience;
-      interrupted_ = true;
+      if (std::exchange(interrupted_, true)) discard();
     } else if (signal->from_kernel && job_.order.group >= 0) {
       key_signal_ = signal->number;
     } else {
@@ -142,6 +155,7 @@ void Launcher::take_signals() {
       apply(Interrupted{signal->number});
     }
   }
+  if (policy_.killed() && agent_by_ == kNever && !agent_gone_) agent_by_ = now_ + kKillPatience;
 }
 
 void Launcher::take_reports() {
@@ -175,7 +189,11 @@ void Launcher::take(const RankEnded& report) {
 }
 
 void Launcher::take(const RankOutput& report) {
-  if (in_range(report.rank)) job_.output->write(report.rank, report.stream == 2 ? 2 : 1, report.bytes, now_);
+  if (discards_) {
+    job_.agent->channel().send(encode(Order(Credit{report.bytes.size()})));
+  } else if (in_range(report.rank)) {
+    job_.output->write(report.rank, report.stream == 2 ? 2 : 1, report.bytes, now_);
+  }
 }
 
 void Launcher::take(const RankClosed& report) {
@@ -222,6 +240,25 @@ void Launcher::take_output_progress() {
   }
 }
 
+// A reader that is merely slow is waited for, also to the end of its output; after an interrupt not for long.
+void Launcher::mind_the_reader() {
+  const bool waits = interrupted_ && !idle_ && !discards_ && (concluded_ || policy_.finished());
+  if (!waits) {
+    drain_by_ = kNever;
+  } else if (drain_by_ == kNever) {
+    drain_by_ = now_ + kDrainPatience;
+  } else if (drain_by_ <= now_) {
+    discard();
+  }
+}
+
+// The agent ends when it has passed on everything, and for that needs the credit that the reader does not give.
+void Launcher::discard() {
+  discards_ = true;
+  drain_by_ = kNever;
+  job_.agent->channel().send(encode(Order(Credit{kOutputWindow})));
+}
+
 void Launcher::apply(const Event& event) {
   for (const Action& action : policy_.step(event, now_)) {
     if (action.cause) {
@@ -235,15 +272,11 @@ void Launcher::apply(const Event& event) {
 // The last words: what the failing rank said last, then who failed and how.
 void Launcher::conclude() {
   concluded_ = true;
-  if (interrupted_) drain_by_ = now_ + kDrainPatience;
   const Verdict verdict = policy_.verdict();
   status_ = fatal_.empty() ? verdict.status : 1;
   if (verdict.blamed >= 0) job_.output->repeat_last_lines(verdict.blamed);
-  if (!fatal_.empty()) {
-    job_.output->say(cat("ronde: ", fatal_));
-  } else if (!verdict.line.empty()) {
-    job_.output->say(cat("ronde: ", verdict.line));
-  }
+  last_line_ = fatal_.empty() ? verdict.line : fatal_;
+  if (!last_line_.empty()) job_.output->say(cat("ronde: ", last_line_));
 }
 
 Result<int> free_port() {

@@ -90,6 +90,8 @@ class Policy {
   // When a Tick is due.
   Time next_deadline() const;
   bool finished() const { return running_ == 0; }
+  // By a second signal.
+  bool killed() const { return killed_; }
   Verdict verdict() const;
 
  private:

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 
 namespace ronde::os {
 
@@ -76,6 +78,13 @@ Status write_blocking(int fd, std::string_view bytes) {
     ::poll(&polled, 1, -1);
   }
   return {};
+}
+
+void write_if_room(int fd, std::string_view bytes) {
+  pollfd polled{.fd = fd, .events = POLLOUT, .revents = 0};
+  if (::poll(&polled, 1, 0) != 1 || polled.revents != POLLOUT) return;
+  const ssize_t ignored = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), PIPE_BUF));
+  (void)ignored;
 }
 
 void fill_standard_streams() {

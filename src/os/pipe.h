@@ -39,6 +39,8 @@ PipeRead read_pipe(const Fd& fd, std::span<char> into);
 // Waits as long as it takes. For descriptors that were given to this process: their file may be shared, so it cannot be
 // made non-blocking. The caller has SIGPIPE blocked or ignored.
 Status write_blocking(int fd, std::string_view bytes);
+// A few words for whoever reads; nothing if there is no room for them now, or nobody reads.
+void write_if_room(int fd, std::string_view bytes);
 
 // Descriptors 0 to 2 that are closed become /dev/null, so that nothing else takes their numbers.
 void fill_standard_streams();

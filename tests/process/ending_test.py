@@ -146,6 +146,17 @@ def test_a_second_ctrl_c_kills(launches):
     assert time.monotonic() - begin < 4
 
 
+def test_a_second_ctrl_c_ends_the_job_also_when_the_agent_does_not_answer(launches):
+    child = launches.start_shell(2, STAY + "exec sleep 60")
+    ranks = [pid_of(launches, rank) for rank in range(2)]
+    os.kill(launches.agent_of(child), signal.SIGSTOP)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    assert launches.finish(child, seconds=20).status == 130
+    assert not any(map(is_running, ranks))
+
+
 def test_an_echo_of_a_signal_is_no_second_one(launches):
     """As `timeout` does: it signals the launcher and then its group."""
     child = launches.start_shell(

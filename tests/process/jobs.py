@@ -40,6 +40,17 @@ def until(condition: Callable[[], object], seconds: float = PATIENCE, what: str 
         time.sleep(0.02)
 
 
+def stands_still(look: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Waits until two looks, half a second apart, see the same."""
+
+    def same() -> bool:
+        before = look()
+        time.sleep(0.5)
+        return look() == before
+
+    until(same, seconds, "a standstill")
+
+
 def default_signals() -> None:
     """In the child: as a shell in front of a terminal would start it, however pytest itself was started."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

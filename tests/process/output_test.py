@@ -7,11 +7,13 @@ import hashlib
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
 
-from jobs import PATIENCE, until
+import pytest
+from jobs import PATIENCE, read, stands_still, until
 
 
 def test_lines_have_the_rank_in_front_on_their_own_stream(launches):
@@ -150,6 +152,39 @@ def test_a_reader_that_does_not_read_holds_up_the_writers_only(launches):
     assert not (launches.folder / "written").exists(), "the writer was not held up"
     ended = launches.finish(child)
     assert ended.status == 3
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_job_whose_output_nobody_reads(launches, number):
+    child = launches.start_shell(2, "touch up.$RANK; yes")
+    launches.wait_for_files("up.0", "up.1")
+    stands_still(lambda: read(f"/proc/{launches.agent_of(child)}/io"))
+    child.send_signal(number)
+    assert child.wait(15) == 128 + number
+    launches.nothing_left()
+    assert child.stderr.read().decode().splitlines()[-1] == (
+        f"ronde: interrupted by signal {number:d} ({number.name}); output that nobody has read is lost"
+    )
+
+
+def test_a_second_signal_ends_ranks_that_hang_in_writing(launches):
+    child = launches.start_shell(2, "trap '' INT; touch up.$RANK; yes", "--no-prefix")
+    launches.wait_for_files("up.0", "up.1")
+    stands_still(lambda: read(f"/proc/{launches.agent_of(child)}/io"))
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    assert child.wait(15) == 130
+
+
+def test_a_slow_reader_gets_everything_after_a_signal_when_it_reads_on(launches):
+    script = "trap 'head -c 300000 /dev/zero | tr \\\\0 x; exit 0' INT; touch up.$RANK; while :; do sleep 0.1; done"
+    child = launches.start_shell(2, script, "--no-prefix")
+    launches.wait_for_files("up.0", "up.1")
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.3)  # the pipe is full now
+    assert launches.finish(child).out.count(b"x") == 600_000
 
 
 def test_a_closed_output_ends_the_job_quietly(launches):
