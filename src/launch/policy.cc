@@ -24,6 +24,7 @@ void Policy::on(const Ended& event, Time now) {
   Rank& rank = ranks_[event.rank];
   if (rank.ending) return;
   rank.ending = event.ending;
+  rank.ended_by_us = event.ending.kind == Ending::Kind::Killed && sent_.contains(event.ending.code);
   rank.end_by = kNever;
   --running_;
   if (interrupt_ != 0 && blamed_ < 0) {
@@ -136,6 +137,11 @@ void Policy::publish(int rank, Code code, std::string text) {
   actions_.push_back({member::Cause{rank, code, std::move(text)}, 0});
 }
 
+void Policy::signal(int number) {
+  sent_.insert(number);
+  actions_.push_back({std::nullopt, number});
+}
+
 void Policy::begin_to_end(Time now) {
   if (term_sent_ || term_at_ != kNever) return;
   term_at_ = now + options_.grace;
@@ -166,7 +172,7 @@ Verdict Policy::verdict() const {
   if (blamed_ >= 0) {
     const Rank& rank = ranks_[blamed_];
     // One that told its failure and then had to be ended failed with its own words, not by our signal.
-    const bool by_us = !rank.ending || (rank.ending->kind == Ending::Kind::Killed && !rank.told.empty());
+    const bool by_us = !rank.ending || (rank.ended_by_us && !rank.told.empty());
     const std::string what = by_us ? cat("failed: ", rank.told) : describe(*rank.ending, rank.told);
     const auto others = ranks_.size() - 1;
     const std::string rest =

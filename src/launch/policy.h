@@ -18,6 +18,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -99,6 +100,7 @@ class Policy {
   struct Rank {
     int pid = -1;
     std::optional<Ending> ending;
+    bool ended_by_us = false;  // by a signal that the policy had sent
     std::string told;
     Code told_code = Code::Internal;
     Time end_by = kNever;  // after it told its failure
@@ -119,7 +121,7 @@ class Policy {
   bool may_suffer(int rank) const;
   void blame(int rank, Time now);
   void publish(int rank, Code code, std::string text);
-  void signal(int number) { actions_.push_back({std::nullopt, number}); }
+  void signal(int number);
   void begin_to_end(Time now);
   std::string name(int rank, bool with_host) const;
   std::string what_happened(int rank) const;
@@ -139,6 +141,7 @@ class Policy {
   int interrupt_ = 0;
   Time interrupted_at_{};
   bool killed_ = false;
+  std::set<int> sent_;  // signals
   bool term_sent_ = false;
   Time term_at_ = kNever;
   Time kill_at_ = kNever;

@@ -192,6 +192,32 @@ TEST(Policy, a_rank_that_tells_its_failure_and_hangs_is_blamed_after_a_second) {
   run.step(Ended{1, killed(SIGTERM)});
   EXPECT_EQ(run.policy.verdict().status, 1);
   EXPECT_EQ(run.policy.verdict().blamed, 1);
+  EXPECT_EQ(run.policy.verdict().line, "rank 1 (pid 101) failed: OSError: gone; the other rank was ended");
+}
+
+TEST(Policy, a_rank_that_tells_its_failure_and_dies_by_a_signal_of_its_own_gives_128_plus_n) {
+  for (const int number : {SIGINT, SIGSEGV, SIGTERM, SIGKILL}) {
+    JobRun run(2);
+    run.step(Told{1, "KeyboardInterrupt"});
+    run.step(Ended{1, killed(number)});
+    run.after(3s);
+    run.step(Ended{0, killed(SIGTERM)});
+    EXPECT_EQ(run.policy.verdict().status, 128 + number);
+    EXPECT_EQ(run.policy.verdict().line, cat("rank 1 (pid 101) was killed by signal ", signal_text(number),
+                                             " after KeyboardInterrupt; the other rank was ended"));
+  }
+}
+
+TEST(Policy, a_rank_that_hangs_after_its_failure_and_crashes_before_it_is_ended_gives_128_plus_n) {
+  JobRun run(2);
+  run.step(Told{1, "OSError: gone"});
+  run.after(kEndPatience);
+  run.after(3s);  // SIGTERM
+  run.step(Ended{1, killed(SIGSEGV)});
+  run.step(Ended{0, killed(SIGTERM)});
+  EXPECT_EQ(run.policy.verdict().status, 139);
+  EXPECT_EQ(run.policy.verdict().line,
+            "rank 1 (pid 101) was killed by signal 11 (SIGSEGV) after OSError: gone; the other rank was ended");
 }
 
 TEST(Policy, an_exit_with_0_without_leaving_is_told_to_the_others_but_is_no_failure) {
