@@ -17,7 +17,12 @@ Usage run_usage() {
       .about =
           "Starts the command N times, as ranks 0 to N-1 of one job, and ends with the status of the first rank that "
           "failed.\n"
-          "Rank 0 has the standard input. Settings may be given as options too; `ronde settings` lists them.",
+          "Rank 0 has the standard input. Ctrl-C goes to all ranks, which may take their time; a second one kills "
+          "them.\n"
+          "With -np 1 the rank keeps the terminal: Ctrl-C is its own affair and its status is returned; a second one "
+          "within\n"
+          "10 seconds kills it, unless it is at a prompt.\n"
+          "Settings may be given as options too; `ronde settings` lists them.",
       .options = {
           {"--np", "N", "how many ranks to start"},
           {"--env", "NAME=VALUE", "set a variable for the ranks; may be repeated", true},

@@ -39,6 +39,11 @@ void complain_at_once(std::string_view text) {
   if (!os::is_same_file(1, 2)) os::write_if_room(2, cat("ronde: ", text, "\n"));
 }
 
+// The key Ctrl-C, where the only rank keeps the terminal: the second one within this time kills,
+constexpr Duration kKeyMemory = std::chrono::seconds(10);
+// unless the rank is back at a prompt so soon after it.
+constexpr Duration kKeyAnswer = std::chrono::milliseconds(300);
+
 struct NoSource final : os::EventSet::Source {
   void on_ready(bool, bool) override {}
 };
@@ -67,6 +72,8 @@ class Launcher {
   bool over() const;
   Time next_deadline() const;
   void take_signals();
+  void take_key(int signal);
+  void mind_the_key();
   void take_reports();
   void take(const RankStarted& report);
   void take(const RankEnded& report);
@@ -88,6 +95,8 @@ class Launcher {
   Time now_{};
   std::set<int> rank_pids_;
   int key_signal_ = 0;  // came from the terminal, which has sent it to the rank as well
+  Time key_at_{};
+  Time kill_by_key_at_ = kNever;
   bool interrupted_ = false;
   bool agent_done_ = false;  // in order
   bool agent_gone_ = false;  // reaped, and what it left is swept
@@ -114,6 +123,7 @@ int Launcher::run() {
     job_.events.collect();
     now_ = SteadyClock().now();
     take_signals();
+    mind_the_key();
     for (const Event& event : job_.mailbox->take()) apply(event);
     take_reports();
     take_agent_exit();
@@ -139,7 +149,7 @@ bool Launcher::over() const {
 }
 
 Time Launcher::next_deadline() const {
-  return std::min({policy_.next_deadline(), job_.output->next_deadline(), agent_by_, drain_by_});
+  return std::min({policy_.next_deadline(), job_.output->next_deadline(), agent_by_, drain_by_, kill_by_key_at_});
 }
 
 void Launcher::take_signals() {
@@ -149,13 +159,30 @@ void Launcher::take_signals() {
     } else if (concluded_) {
       if (std::exchange(interrupted_, true)) discard();
     } else if (signal->from_kernel && job_.order.group >= 0) {
-      key_signal_ = signal->number;
+      take_key(signal->number);
     } else {
       interrupted_ = true;
       apply(Interrupted{signal->number});
     }
   }
-  if (policy_.killed() && agent_by_ == kNever && !agent_gone_) agent_by_ = now_ + kKillPatience;
+}
+
+// What the rank does about a key is its own affair, and so is its status then: an interactive session goes on, and a
+// program that saves and exits with 0 has not failed. Only a rank that does not answer is killed.
+void Launcher::take_key(int signal) {
+  const Duration since_last = now_ - key_at_;
+  const bool again = signal == key_signal_ && since_last >= kEcho && since_last < kKeyMemory;
+  if (signal == SIGINT && again && kill_by_key_at_ == kNever) kill_by_key_at_ = now_ + kKeyAnswer;
+  key_signal_ = signal;
+  key_at_ = now_;
+}
+
+void Launcher::mind_the_key() {
+  if (kill_by_key_at_ > now_) return;
+  kill_by_key_at_ = kNever;
+  if (policy_.finished() || os::edits_line(os::is_terminal(0) ? 0 : 1)) return;
+  interrupted_ = true;
+  apply(Interrupted{key_signal_, true});
 }
 
 void Launcher::take_reports() {
@@ -183,7 +210,8 @@ void Launcher::take(const RankEnded& report) {
   if (!in_range(report.rank)) return;
   // The rank's own words may have come on the other way meanwhile.
   for (const Event& event : job_.mailbox->take()) apply(event);
-  const bool by_key = report.ending.kind == Ending::Kind::Killed && report.ending.code == key_signal_;
+  // A shell says so of the program that it ran.
+  const bool by_key = key_signal_ != 0 && exit_status(report.ending) == 128 + key_signal_;
   if (by_key) apply(Interrupted{key_signal_});
   apply(Ended{report.rank, report.ending});
 }
@@ -267,6 +295,7 @@ void Launcher::apply(const Event& event) {
       job_.agent->channel().send(encode(Order(SignalOrder{action.signal})));
     }
   }
+  if (policy_.killed() && agent_by_ == kNever && !agent_gone_) agent_by_ = now_ + kKillPatience;
 }
 
 // The last words: what the failing rank said last, then who failed and how.

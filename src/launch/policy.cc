@@ -75,13 +75,16 @@ void Policy::on(const LeftJob& event, Time) {
 }
 
 void Policy::on(const Interrupted& event, Time now) {
-  if (interrupt_ == 0) {
+  const bool first = interrupt_ == 0;
+  if (first) {
     interrupt_ = event.signal;
     interrupted_at_ = now;
+  }
+  if (first && !event.again) {
     // Nobody reads the output any more: there is no handler to wait for.
     if (event.signal == SIGPIPE) begin_to_end(now);
     signal(event.signal == SIGPIPE ? SIGTERM : event.signal);
-  } else if (now - interrupted_at_ >= kEcho) {
+  } else if (event.again || now - interrupted_at_ >= kEcho) {
     signal(SIGKILL);
     killed_ = true;
   }

@@ -60,6 +60,7 @@ struct LeftJob {
 struct Arrived {};
 struct Interrupted {
   int signal = 0;
+  bool again = false;  // the ranks have had it already, and now are to be killed
 };
 struct AgentLost {
   int pid = 0;

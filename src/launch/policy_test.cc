@@ -278,6 +278,14 @@ TEST(Policy, a_second_interrupt_kills_but_an_echo_of_the_first_does_not) {
   EXPECT_EQ(run.policy.verdict().status, 143) << "the first one counts";
 }
 
+TEST(Policy, an_interrupt_that_the_ranks_have_had_already_kills_at_once) {
+  JobRun run(1);
+  EXPECT_EQ(run.step(Interrupted{SIGINT, true}), Actions{"signal 9"});
+  run.step(Ended{0, killed(SIGKILL)});
+  EXPECT_EQ(run.policy.verdict().status, 130);
+  EXPECT_EQ(run.policy.verdict().line, "interrupted by signal 2 (SIGINT); the ranks were killed");
+}
+
 TEST(Policy, an_interrupt_during_a_failure_does_not_hide_who_failed) {
   JobRun run(2);
   run.step(Ended{0, killed(SIGSEGV)});

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -103,6 +104,11 @@ bool is_stream_socket(int fd) {
 
 bool is_terminal(int fd) {
   return ::isatty(fd) == 1;
+}
+
+bool edits_line(int fd) {
+  termios modes{};
+  return ::tcgetattr(fd, &modes) == 0 && (modes.c_lflag & ICANON) == 0;
 }
 
 bool is_same_file(int a, int b) {

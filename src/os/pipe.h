@@ -46,6 +46,8 @@ void write_if_room(int fd, std::string_view bytes);
 void fill_standard_streams();
 
 bool is_terminal(int fd);
+// Whether a program takes the keys of this terminal one by one, as the prompt of an interactive session does.
+bool edits_line(int fd);
 bool is_stream_socket(int fd);
 // Whether both write to the same terminal, file or pipe.
 bool is_same_file(int a, int b);

@@ -201,8 +201,8 @@ def test_one_rank_keeps_its_streams(launches):
     assert (ended.out, ended.err) == (b"no end", b"err")
 
 
-def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b"") -> tuple[int, bytes]:
-    """On a terminal of its own, as the program in front of it. Types `keys` when `after` has appeared."""
+def run_on_terminal(launches, *words: str, keys: tuple[tuple[bytes, bytes], ...] = ()) -> tuple[int, bytes]:
+    """On a terminal of its own, as the program in front of it. `keys`: what is to appear, and what is typed then."""
     main, side = pty.openpty()
     program = [sys.executable, os.path.join(os.path.dirname(__file__), "on_terminal.py"), launches.program, *words]
     child = subprocess.Popen(
@@ -215,6 +215,8 @@ def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b""
     )
     os.close(side)
     shown = b""
+    seen = 0
+    typed = list(keys)
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if select.select([main], [], [], 0.1)[0]:
@@ -222,9 +224,10 @@ def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b""
                 shown += os.read(main, 65536)
             except OSError:
                 break
-        if keys and after in shown:
-            os.write(main, keys)
-            keys = b""
+        if typed and typed[0][0] in shown[seen:]:
+            seen = shown.index(typed[0][0], seen) + len(typed[0][0])
+            time.sleep(0.5)  # as a human would; keys that follow at once are one that is held down
+            os.write(main, typed.pop(0)[1])
     os.close(main)
     return child.wait(PATIENCE), shown
 
@@ -232,7 +235,7 @@ def run_on_terminal(launches, *words: str, keys: bytes = b"", after: bytes = b""
 def test_one_rank_keeps_the_terminal(launches):
     script = "import sys,os; print(all(os.isatty(i) for i in range(3)), open('/dev/tty').isatty(), input('name? '))"
     status, shown = run_on_terminal(
-        launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"me\n", after=b"name? "
+        launches, "run", "-np", "1", sys.executable, "-c", script, keys=((b"name? ", b"me\n"),)
     )
     assert status == 0, shown
     assert b"True True me" in shown
@@ -245,15 +248,53 @@ def test_ctrl_c_on_a_terminal_reaches_one_rank_once(launches):
         "except KeyboardInterrupt:\n  print('caught', flush=True); time.sleep(0.5); print('saved')\n"
     )
     status, shown = run_on_terminal(
-        launches, "run", "-np", "1", sys.executable, "-c", script, keys=b"\x03", after=b"ready"
+        launches, "run", "-np", "1", sys.executable, "-c", script, keys=((b"ready", b"\x03"),)
     )
     assert b"saved" in shown
     assert status == 0
 
 
+def test_a_second_ctrl_c_on_a_terminal_kills_one_rank_that_does_not_end(launches):
+    script = (
+        "import signal,time\n"
+        "times=0\n"
+        "def caught(*_):\n  global times; times+=1; print('caught', times, flush=True)\n"
+        "signal.signal(signal.SIGINT, caught)\n"
+        "print('ready', flush=True); end=time.monotonic()+60\n"
+        "while time.monotonic()<end: time.sleep(0.1)\n"
+    )
+    begin = time.monotonic()
+    status, shown = run_on_terminal(
+        launches,
+        *("run", "-np", "1", sys.executable, "-c", script),
+        keys=((b"ready", b"\x03"), (b"caught 1", b"\x03")),
+    )
+    assert b"caught 2" in shown, "the rank has every key itself"
+    assert status == 130, shown
+    assert shown.endswith(b"ronde: interrupted by signal 2 (SIGINT); the ranks were killed\r\n")
+    assert time.monotonic() - begin < 20
+
+
+def test_an_interactive_session_outlives_any_number_of_ctrl_c(launches):
+    status, shown = run_on_terminal(
+        launches,
+        *("run", "-np", "1", sys.executable, "-i", "-c", "import readline, time"),
+        keys=(
+            (b">>> ", b"\x03"),
+            (b">>> ", b"\x03"),
+            (b">>> ", b"print('be' + 'gun'); time.sleep(60)\n"),
+            (b"begun", b"\x03"),
+            (b">>> ", b"time.sleep(1); print('go' + 'es on'); raise SystemExit(5)\n"),
+        ),
+    )
+    assert b"goes on" in shown
+    assert shown.count(b"KeyboardInterrupt") == 3
+    assert status == 5, shown
+
+
 def test_ctrl_c_on_a_terminal_reaches_several_ranks(launches):
     status, shown = run_on_terminal(
-        launches, "run", "-np", "2", "sh", "-c", "echo ready; sleep 60", keys=b"\x03", after=b"ready"
+        launches, "run", "-np", "2", "sh", "-c", "echo ready; sleep 60", keys=((b"ready", b"\x03"),)
     )
     assert status == 130
     assert b"interrupted by signal 2" in shown
