@@ -60,9 +60,14 @@ JobOutput::Progress JobOutput::take_progress() {
   auto progress = writer_->take();
   Progress out{.credit = progress.credit, .idle = progress.idle};
   for (const auto& failure : progress.failures) {
-    if (failure.target == 0) out.stdout_closed = true;
-    if (failure.target != 1) say(cat("ronde: output is lost: ", failure.text));
     out.idle = false;
+    // Whoever closes a pipe wants no more of it.
+    if (failure.no_reader && failure.target <= 1) {
+      out.stdout_closed = out.stdout_closed || failure.target == 0;
+      continue;
+    }
+    out.lost = true;
+    say(cat("ronde: output is lost: ", failure.text, "; the job goes on, but its status will not be 0"));
   }
   return out;
 }

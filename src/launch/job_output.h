@@ -36,10 +36,11 @@ class JobOutput {
   int fd() const { return writer_->fd(); }
   struct Progress {
     size_t credit = 0;
-    bool stdout_closed = false;
+    bool stdout_closed = false;  // by its reader
+    bool lost = false;           // something could not be written
     bool idle = false;
   };
-  // Says what failed for the first time.
+  // Says what could not be written, once for each target.
   Progress take_progress();
 
  private:

@@ -105,6 +105,7 @@ class Launcher {
   Time drain_by_ = kNever;
   bool discards_ = false;  // what output is still to come
   bool idle_ = true;
+  bool output_lost_ = false;
   int status_ = 0;
   std::string fatal_;
   std::string last_line_;
@@ -134,7 +135,7 @@ int Launcher::run() {
     mind_the_reader();
   }
   if (!idle_) complain_at_once(cat(last_line_, last_line_.empty() ? "" : "; ", "output that nobody has read is lost"));
-  return status_;
+  return status_ == 0 && output_lost_ ? 1 : status_;
 }
 
 Status Launcher::watch() {
@@ -261,6 +262,7 @@ void Launcher::take_agent_exit() {
 void Launcher::take_output_progress() {
   const auto progress = job_.output->take_progress();
   idle_ = progress.idle;
+  output_lost_ = output_lost_ || progress.lost;
   if (progress.credit > 0) job_.agent->channel().send(encode(Order(Credit{progress.credit})));
   if (progress.stdout_closed && !interrupted_ && !concluded_) {
     interrupted_ = true;

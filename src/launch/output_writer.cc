@@ -66,7 +66,8 @@ void OutputWriter::work(const std::shared_ptr<Shared>& shared) {
     shared->progress.credit += block.credit;
     if (!status.ok()) {
       broken[block.target] = true;
-      shared->progress.failures.push_back({block.target, cat(target.name, ": ", status.message())});
+      shared->progress.failures.push_back(
+          {block.target, cat(target.name, ": ", status.message()), status.code() == Code::PeerLost});
     }
     shared->bell.ring();
   }

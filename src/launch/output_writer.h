@@ -26,6 +26,7 @@ class OutputWriter {
   struct Failure {
     size_t target = 0;
     std::string text;
+    bool no_reader = false;  // a closed pipe, and not a full disk
   };
   struct Progress {
     size_t credit = 0;              // of what was written or given up since the last call

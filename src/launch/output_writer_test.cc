@@ -59,7 +59,20 @@ TEST(OutputWriter, a_broken_target_is_told_once_and_the_others_go_on) {
   ASSERT_EQ(progress.failures.size(), 1u);
   EXPECT_EQ(progress.failures[0].target, 0u);
   EXPECT_EQ(progress.failures[0].text, "broken: write: Broken pipe");
+  EXPECT_TRUE(progress.failures[0].no_reader);
   EXPECT_EQ(progress.credit, 3u);
+}
+
+TEST(OutputWriter, a_full_disk_is_no_closed_reader) {
+  auto full = os::create_file("/dev/full");
+  ASSERT_TRUE(full.ok());
+  auto writer = OutputWriter::start({{full->get(), "full"}});
+  ASSERT_TRUE(writer.ok());
+  (*writer)->write(0, "x", 1);
+  const auto progress = finish(**writer);
+  ASSERT_EQ(progress.failures.size(), 1u);
+  EXPECT_EQ(progress.failures[0].text, "full: write: No space left on device");
+  EXPECT_FALSE(progress.failures[0].no_reader);
 }
 
 TEST(OutputWriter, a_reader_that_does_not_read_holds_up_neither_the_caller_nor_the_end) {

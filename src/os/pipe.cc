@@ -73,6 +73,7 @@ Status write_blocking(int fd, std::string_view bytes) {
       continue;
     }
     if (errno == EINTR) continue;
+    if (errno == EPIPE) return Status(Code::PeerLost, system_error("write", errno).message());
     if (errno != EAGAIN && errno != EWOULDBLOCK) return system_error("write", errno);
     // Whoever gave us the descriptor had made it non-blocking.
     pollfd polled{.fd = fd, .events = POLLOUT, .revents = 0};

@@ -37,7 +37,7 @@ struct PipeRead {
 };
 PipeRead read_pipe(const Fd& fd, std::span<char> into);
 // Waits as long as it takes. For descriptors that were given to this process: their file may be shared, so it cannot be
-// made non-blocking. The caller has SIGPIPE blocked or ignored.
+// made non-blocking. The caller has SIGPIPE blocked or ignored. PeerLost: nobody reads any more.
 Status write_blocking(int fd, std::string_view bytes);
 // A few words for whoever reads; nothing if there is no room for them now, or nobody reads.
 void write_if_room(int fd, std::string_view bytes);

@@ -194,6 +194,39 @@ def test_a_closed_output_ends_the_job_quietly(launches):
     child.stdout = None
     ended = launches.finish(child)
     assert ended.status == 141
+    assert b"lost" not in ended.err
+
+
+LOST = "; the job goes on, but its status will not be 0"
+
+
+@pytest.mark.parametrize(("exits", "status"), [(0, 1), (7, 7)])
+def test_a_full_disk_loses_the_output_and_not_the_job(launches, exits, status):
+    script = f"for i in 1 2 3; do echo $i; sleep 0.2; done; touch done.$RANK; exit {exits}"
+    with open("/dev/full", "wb") as full:
+        ended = launches.shell(2, script, stdout=full)
+    assert ended.status == status
+    assert (launches.folder / "done.0").exists()
+    assert (launches.folder / "done.1").exists()
+    said = [line for line in ended.err_lines if "lost" in line]
+    assert said == [f"ronde: output is lost: stdout: write: No space left on device{LOST}"]
+
+
+def test_a_full_disk_below_the_output_folder_is_told_by_file(launches):
+    (launches.folder / "logs").mkdir()
+    (launches.folder / "logs/rank.1.stdout").symlink_to("/dev/full")
+    ended = launches.shell(2, "echo 1; sleep 0.2; echo 2", "--output-dir", "logs")
+    assert ended.status == 1
+    said = [line for line in ended.err_lines if "lost" in line]
+    assert said == [f"ronde: output is lost: logs/rank.1.stdout: write: No space left on device{LOST}"]
+    assert (launches.folder / "logs/rank.0.stdout").read_bytes() == b"1\n2\n"
+
+
+def test_errors_that_cannot_be_written_do_not_pass_for_success(launches):
+    with open("/dev/full", "wb") as full:
+        ended = launches.shell(2, "echo out; echo err >&2", stderr=full)
+    assert ended.status == 1
+    assert sorted(ended.out.splitlines()) == [b"[0] out", b"[1] out"]
 
 
 def test_one_rank_keeps_its_streams(launches):
