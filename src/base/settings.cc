@@ -43,7 +43,7 @@ std::string suggestion(std::string_view unknown) {
   const auto nearest = std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
     return edit_distance(unknown, a) < edit_distance(unknown, b);
   });
-  const size_t allowed = std::max<size_t>(2, (unknown.size() - kPrefix.size()) / 3);
+  const size_t allowed = (unknown.size() - kPrefix.size()) / 3;  // in a short name a few letters make another name
   if (edit_distance(unknown, *nearest) <= allowed) return cat("did you mean ", *nearest, "?");
   return "`ronde settings` lists those that are known";
 }
@@ -62,7 +62,7 @@ struct Parsing {
       out.origins[row] = origin;
       return;
     }
-    fail(cat(shown, value, ": ", status.message()));
+    fail(cat(shown, value.empty() ? "''" : value, ": ", status.message()));
   }
   void fail(std::string_view error) { errors += cat(errors.empty() ? "" : "\n", error); }
 };

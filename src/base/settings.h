@@ -76,7 +76,7 @@ std::vector<std::string> setting_values(const Settings& settings);
 
 // docs/settings.md.
 std::string settings_markdown();
-// What `ronde settings` prints: name, value and origin of each.
+// What `ronde settings` prints: name, value, unit and origin of each.
 std::string settings_listing(const ParsedSettings& parsed);
 
 }  // namespace ronde

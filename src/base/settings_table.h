@@ -61,6 +61,7 @@ std::span<const IdentityRow> identity_rows();
 Status parse_setting(const SettingField& field, std::string_view text, Settings& into);
 std::string format_setting(const SettingField& field, const Settings& settings);
 std::string expected_of(const SettingField& field);
+std::string_view unit_of(const SettingField& field);  // "s", "ms", "B" or ""
 
 std::string environment_name(std::string_view setting);  // RONDE_BATCH_BYTES
 std::string flag_name(std::string_view setting);         // --batch-bytes

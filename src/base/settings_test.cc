@@ -169,9 +169,11 @@ TEST(Settings, the_last_of_two_equal_names_and_flags_over_the_environment_win) {
   EXPECT_EQ(parsed.settings.hold, 2ms);
   EXPECT_EQ(parsed.settings.batch_bytes, 1u << 20);
   EXPECT_EQ(parsed.settings.segment_bytes, 2u << 20);
-  EXPECT_THAT(settings_listing(parsed), HasSubstr("hold                2        flag\n"));
-  EXPECT_THAT(settings_listing(parsed), HasSubstr("slots               16       environment\n"));
-  EXPECT_THAT(settings_listing(parsed), HasSubstr("listen              (empty)  default\n"));
+  EXPECT_THAT(settings_listing(parsed), HasSubstr("hold                2        ms  flag\n"));
+  EXPECT_THAT(settings_listing(parsed), HasSubstr("slots               16           environment\n"));
+  EXPECT_THAT(settings_listing(parsed), HasSubstr("listen              (empty)      default\n"));
+  EXPECT_THAT(settings_listing(parsed), HasSubstr("batch_bytes         1M       B   flag\n"));
+  EXPECT_THAT(settings_listing(parsed), HasSubstr("init_timeout        300      s   default\n"));
 }
 
 TEST(Settings, bad_flags_are_told_as_they_were_typed) {
@@ -192,6 +194,17 @@ TEST(Settings, an_unknown_name_is_one_warning_with_the_nearest_known_one) {
                           "are known"));
   EXPECT_EQ(parsed.settings, Settings{});
   EXPECT_EQ(with("RONDE_", "1").value().warnings.size(), 1u);
+}
+
+TEST(Settings, a_short_name_that_is_unknown_is_not_taken_for_any_other_short_one) {
+  for (const char* name : {"RONDE_FOO", "RONDE_X", "RONDE_", "RONDE_LOG", "RONDE_HOST"}) {
+    EXPECT_THAT(with(name, "1").value().warnings,
+                ElementsAre(cat(name,
+                                " is no setting of Ronde and has no effect; `ronde settings` lists those that are "
+                                "known")));
+  }
+  EXPECT_THAT(with("RONDE_SLTS", "1").value().warnings, ElementsAre(HasSubstr("did you mean RONDE_SLOTS?")));
+  EXPECT_THAT(with("RONDE_TRANSPRT", "1").value().warnings, ElementsAre(HasSubstr("did you mean RONDE_TRANSPORT?")));
 }
 
 TEST(Settings, names_that_say_who_a_process_is_are_known_and_not_looked_at) {

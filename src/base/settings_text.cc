@@ -73,7 +73,7 @@ std::string settings_listing(const ParsedSettings& parsed) {
   std::string out;
   for (size_t i = 0; i < rows.size(); ++i) {
     out += cat(padded(std::string(rows[i].name), name_width + 2), padded(shown(values[i]), value_width + 2),
-               kOrigins[static_cast<size_t>(parsed.origins[i])], "\n");
+               padded(std::string(unit_of(rows[i].field)), 4), kOrigins[static_cast<size_t>(parsed.origins[i])], "\n");
   }
   return out;
 }

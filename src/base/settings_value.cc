@@ -164,4 +164,11 @@ std::string expected_of(const SettingField& field) {
                     field);
 }
 
+std::string_view unit_of(const SettingField& field) {
+  if (const auto* duration = std::get_if<DurationField>(&field)) {
+    return duration->unit == std::chrono::seconds(1) ? "s" : "ms";
+  }
+  return std::holds_alternative<SizeField>(field) ? "B" : "";
+}
+
 }  // namespace ronde

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a command as a table, parsed by CLI11, which only arguments.cc sees.
+// Options of a command as a table, and what was given of them. Pure.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,23 +15,27 @@
 namespace ronde::cli {
 
 struct OptionRow {
-  std::string name;   // "--grace"
+  std::string name;   // "--grace"; "--np" is shown as the "-np" that people type
   std::string value;  // what its value is called in the help, "SECONDS"; "" takes none
   std::string help;
-  bool repeated = false;  // may be given several times, one value each
+  bool repeated = false;  // may be given several times; otherwise the last one counts
 };
 
 struct Usage {
-  std::string line;  // "ronde run -np N [options] [--] command ..."
+  std::string command;  // "ronde run"
+  std::string line;     // what follows it, "-np N [options] [--] command ..."
   std::string about;
   std::vector<OptionRow> options;
 };
 
+// How option and value stand in messages.
+std::string shown_name(const OptionRow& row);
+
 class Arguments {
  public:
   bool has(std::string_view name) const { return values_.contains(name); }
-  // The value given last; "" if there is none.
-  std::string text(std::string_view name) const;
+  // The value given last.
+  std::optional<std::string> text(std::string_view name) const;
   std::vector<std::string> texts(std::string_view name) const;
   // Not empty: --help was asked for.
   const std::string& help() const { return help_; }
@@ -41,7 +46,7 @@ class Arguments {
   std::string help_;
 };
 
-// Options only: whatever is none is an error that names it.
+// Options only: "--name value", "--name=value" and "--flag". Whatever is none is an error that names it.
 Result<Arguments> parse_arguments(const Usage& usage, Words words);
 
 }  // namespace ronde::cli

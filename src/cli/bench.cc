@@ -15,7 +15,8 @@ namespace ronde::cli {
 namespace {
 
 const Usage kAllreduce{
-    .line = "ronde bench allreduce [-np N] [--sizes SIZES] [--repeats N]",
+    .command = "ronde bench allreduce",
+    .line = "[-np N] [--sizes SIZES] [--repeats N]",
     .about =
         "Median time and bus bandwidth of an allreduce by size, with the time of as many simultaneous memcpy. Each "
         "result is "
@@ -23,7 +24,8 @@ const Usage kAllreduce{
     .options = {{"--np", "N", "ranks (default 2)"},
                 {"--sizes", "SIZES", "bytes, FROM:TO (times 4 each) or a list such as 8,64K,1M (default 8:256M)"},
                 {"--repeats", "N", "least number of timings per size (default 11)"}}};
-const Usage kLatency{.line = "ronde bench latency [-np N] [--busy] [--repeats N]",
+const Usage kLatency{.command = "ronde bench latency",
+                     .line = "[-np N] [--busy] [--repeats N]",
                      .about = "Submit-to-done of an allreduce of 8 bytes under a known name. Each result is checked.",
                      .options = {{"--np", "N", "ranks (default 2)"},
                                  {"--busy", "", "with a thread beside each rank that computes"},
@@ -35,12 +37,13 @@ int refuse(const Status& status) {
 }
 
 Result<int> number_of(const Arguments& arguments, std::string_view option, int value_if_absent, int least) {
-  if (!arguments.has(option)) return value_if_absent;
-  const std::string text = arguments.text(option);
+  const auto text = arguments.text(option);
+  if (!text) return value_if_absent;
   int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
-  return Status(Code::InvalidArgument, cat(option, " ", text, ": expected a whole number of at least ", least));
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  if (error == std::errc() && end == text->data() + text->size() && value >= least) return value;
+  return Status(Code::InvalidArgument,
+                cat(option == "--np" ? "-np" : option, " ", *text, ": expected a whole number of at least ", least));
 }
 
 // The same command again, as the ranks of a job.
@@ -51,7 +54,7 @@ int start_ranks(int ranks, Words words) {
 }
 
 Result<AllreduceBench> allreduce_bench(const Arguments& arguments) {
-  const std::string sizes = arguments.has("--sizes") ? arguments.text("--sizes") : "8:256M";
+  const std::string sizes = arguments.text("--sizes").value_or("8:256M");
   AllreduceBench out;
   Result<std::vector<int64_t>> list = parse_sizes(sizes);
   if (!list.ok()) return list.status().with_context("--sizes");
@@ -66,13 +69,19 @@ Result<LatencyBench> latency_bench(const Arguments& arguments) {
   return out;
 }
 
+std::string usage_of_both() {
+  return cat("Usage: ", kAllreduce.command, " ", kAllreduce.line, "\n       ", kLatency.command, " ", kLatency.line,
+             "\n");
+}
+
 }  // namespace
 
 int bench_command(Words words) {
   const std::string what = words.empty() ? "" : words[0];
   if (what != "allreduce" && what != "latency") {
-    say_error(cat("Usage: ", kAllreduce.line, "\n       ", kLatency.line, "\n"));
-    return kUsage;
+    const bool asked = what == "--help" || what == "-h";
+    (asked ? say : say_error)(usage_of_both());
+    return asked ? 0 : kUsage;
   }
   const bool reduce = what == "allreduce";
   const auto arguments = parse_arguments(reduce ? kAllreduce : kLatency, words.subspan(1));

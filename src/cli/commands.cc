@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/command.h"
@@ -38,6 +39,8 @@ int dispatch(Words words) {
   }
   const std::string& name = words[0];
   if (name == "--help" || name == "-h" || name == "help") {
+    if (name == "help" && words.size() > 1 && words[1] != name)
+      return dispatch(std::vector<std::string>{words[1], "--help"});
     say(usage());
     return 0;
   }

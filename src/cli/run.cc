@@ -13,7 +13,8 @@ namespace {
 
 Usage run_usage() {
   Usage usage{
-      .line = "ronde run -np N [options] [--] command ...",
+      .command = "ronde run",
+      .line = "-np N [options] [--] command ...",
       .about =
           "Starts the command N times, as ranks 0 to N-1 of one job, and ends with the status of the first rank that "
           "failed.\n"
@@ -38,7 +39,7 @@ Usage run_usage() {
 NameValues setting_flags(const Arguments& arguments) {
   NameValues out;
   for (const auto& setting : describe_settings()) {
-    if (arguments.has(setting.flag)) out.emplace_back(std::string(setting.name), arguments.text(setting.flag));
+    if (const auto value = arguments.text(setting.flag)) out.emplace_back(std::string(setting.name), *value);
   }
   return out;
 }

@@ -10,7 +10,8 @@
 namespace ronde::cli {
 
 int settings_command(Words words) {
-  const Usage usage{.line = "ronde settings [--markdown]",
+  const Usage usage{.command = "ronde settings",
+                    .line = "[--markdown]",
                     .about = "Shows each setting, its value and where it comes from.",
                     .options = {{"--markdown", "", "the page docs/settings.md instead"}}};
   const auto arguments = parse_arguments(usage, words);

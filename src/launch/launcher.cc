@@ -397,7 +397,9 @@ int run_job(const RunOptions& options, const Environment& env) {
 }
 
 void complain(std::string_view text) {
-  const Status ignored = os::write_blocking(2, cat("ronde: ", text, "\n"));
+  std::string out = "ronde: ";
+  for (const char c : text) out += c == '\n' ? std::string("\nronde: ") : std::string(1, c);
+  const Status ignored = os::write_blocking(2, out + "\n");
 }
 
 }  // namespace ronde::launch

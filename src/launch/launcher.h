@@ -11,7 +11,7 @@ namespace ronde::launch {
 // Gives the exit status; errors have been said on stderr. `env` is the launcher's own environment.
 int run_job(const RunOptions& options, const Environment& env);
 
-// One line "ronde: ..." on stderr.
+// On stderr, with "ronde: " before each line.
 void complain(std::string_view text);
 
 }  // namespace ronde::launch

@@ -27,27 +27,32 @@ Status bad(std::string message) {
   return Status(Code::InvalidArgument, std::move(message));
 }
 
-Result<int> check_np(const std::string& text) {
-  if (text.empty()) return bad("-np is missing: say how many ranks to start, as in: ronde run -np 2 python train.py");
-  const auto np = parse_number<int>(text);
+// An empty value is seen as one.
+std::string shown(const std::string& value) {
+  return value.empty() ? "''" : value;
+}
+
+Result<int> check_np(const std::optional<std::string>& text) {
+  if (!text) return bad("-np is missing: say how many ranks to start, as in: ronde run -np 2 python train.py");
+  const auto np = parse_number<int>(*text);
   if (!np || *np < 1 || *np > kMaxRanks) {
-    return bad(cat("-np ", text, ": the number of ranks must be a whole number from 1 to ", kMaxRanks));
+    return bad(cat("-np ", shown(*text), ": the number of ranks must be a whole number from 1 to ", kMaxRanks));
   }
   return *np;
 }
 
-Result<Duration> check_grace(const std::string& text) {
-  if (text.empty()) return RunOptions{}.grace;
-  const auto seconds = parse_number<double>(text);
+Result<Duration> check_grace(const std::optional<std::string>& text) {
+  if (!text) return RunOptions{}.grace;
+  const auto seconds = parse_number<double>(*text);
   if (!seconds || !std::isfinite(*seconds) || *seconds < 0 || *seconds > 1e6) {
-    return bad(cat("--grace ", text, ": the time must be a number of seconds from 0 to 1000000"));
+    return bad(cat("--grace ", shown(*text), ": the time must be a number of seconds from 0 to 1000000"));
   }
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds));
 }
 
 Result<std::pair<std::string, std::string>> check_env(const std::string& text) {
   const auto equals = text.find('=');
-  if (equals == 0 || equals == text.npos) return bad(cat("--env ", text, ": must be NAME=VALUE"));
+  if (equals == 0 || equals == text.npos) return bad(cat("--env ", shown(text), ": must be NAME=VALUE"));
   auto name = text.substr(0, equals);
   if (std::find(std::begin(kOwnVariables), std::end(kOwnVariables), name) != std::end(kOwnVariables)) {
     return bad(cat("--env ", text, ": ", name, " is given by ronde itself to each rank"));
@@ -70,7 +75,10 @@ Result<RunOptions> check_run(const RunTexts& texts) {
   }
   out.command = texts.command;
   out.prefix = !texts.no_prefix;
-  out.output_dir = texts.output_dir;
+  if (texts.output_dir && texts.output_dir->empty()) {
+    return bad("--output-dir '': name a folder, or leave the option out to see the output here");
+  }
+  out.output_dir = texts.output_dir.value_or("");
   return out;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,11 +28,11 @@ struct RunOptions {
 
 // As they stand on the command line.
 struct RunTexts {
-  std::string np;  // "": not given
+  std::optional<std::string> np;
   std::vector<std::string> env;
   bool no_prefix = false;
-  std::string output_dir;
-  std::string grace;  // "": not given
+  std::optional<std::string> output_dir;
+  std::optional<std::string> grace;
   std::vector<std::string> command;
 };
 Result<RunOptions> check_run(const RunTexts& texts);

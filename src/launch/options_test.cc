@@ -45,19 +45,31 @@ TEST(RunOptions, errors_name_the_value) {
   for (const char* env : {"A", "=b", ""}) {
     auto texts = good();
     texts.env = {env};
-    EXPECT_EQ(error_of(texts), cat("--env ", env, ": must be NAME=VALUE"));
+    EXPECT_EQ(error_of(texts), cat("--env ", *env == 0 ? "''" : env, ": must be NAME=VALUE"));
   }
 }
 
 TEST(RunOptions, what_is_missing_is_named) {
   auto texts = good();
-  texts.np = "";
+  texts.np = std::nullopt;
   EXPECT_TRUE(error_of(texts).starts_with("-np is missing"));
   for (const Strings& command : {Strings{}, Strings{""}}) {
     texts = good();
     texts.command = command;
     EXPECT_TRUE(error_of(texts).starts_with("the command is missing"));
   }
+}
+
+TEST(RunOptions, an_empty_value_is_not_the_same_as_none) {
+  auto texts = good();
+  texts.np = "";
+  EXPECT_EQ(error_of(texts), "-np '': the number of ranks must be a whole number from 1 to 4096");
+  texts = good();
+  texts.grace = "";
+  EXPECT_EQ(error_of(texts), "--grace '': the time must be a number of seconds from 0 to 1000000");
+  texts = good();
+  texts.output_dir = "";
+  EXPECT_EQ(error_of(texts), "--output-dir '': name a folder, or leave the option out to see the output here");
 }
 
 TEST(RunOptions, who_a_rank_is_cannot_be_given) {

@@ -39,20 +39,30 @@ Environment job_environment(const Environment& base, const JobFacts& facts) {
                                {"RONDE_BIN", facts.program},
                                {"MASTER_ADDR", facts.master_addr},
                                {"MASTER_PORT", cat(facts.master_port)}};
-  Environment env = with_additions(base, additions);
-  if (find_variable(env, "PYTHONUNBUFFERED") == nullptr) set_variable(env, "PYTHONUNBUFFERED", "1");
-  return env;
+  return with_additions(base, additions);
 }
 
-// One thread per core and not one per core and rank, which would be slower than either alone.
-std::string share_cores(Environment& env, const HostSlots& host, int ranks, const Additions& given) {
-  const auto is_threads = [](const auto& entry) { return entry.first == "OMP_NUM_THREADS"; };
-  if (find_variable(env, "OMP_NUM_THREADS") != nullptr || std::any_of(given.begin(), given.end(), is_threads))
-    return "";
-  const int threads = std::max(1, host.cores / ranks);
-  set_variable(env, "OMP_NUM_THREADS", cat(threads));
-  return cat("OMP_NUM_THREADS=", threads, " for each rank (", host.cores, host.cores == 1 ? " core, " : " cores, ",
-             ranks, ranks == 1 ? " rank" : " ranks", "); set it to override");
+// "NAME=value", or "" if somebody has set it.
+std::string set_unless_given(Environment& env, const Additions& given, std::string_view name,
+                             const std::string& value) {
+  const auto is_it = [&](const auto& entry) { return entry.first == name; };
+  if (find_variable(env, name) != nullptr || std::any_of(given.begin(), given.end(), is_it)) return "";
+  set_variable(env, name, value);
+  return cat(name, "=", value);
+}
+
+// One thread per core and not one per core and rank, which would be slower than either alone; and lines of output at
+// once and not when a block is full. Gives what is to be said of it.
+std::string set_defaults(Environment& env, const HostSlots& host, int ranks, const Additions& given) {
+  std::string threads = set_unless_given(env, given, "OMP_NUM_THREADS", cat(std::max(1, host.cores / ranks)));
+  const std::string unbuffered = set_unless_given(env, given, "PYTHONUNBUFFERED", "1");
+  if (!threads.empty()) {
+    threads +=
+        cat(" (", host.cores, host.cores == 1 ? " core, " : " cores, ", ranks, ranks == 1 ? " rank)" : " ranks)");
+  }
+  if (threads.empty() && unbuffered.empty()) return "";
+  const bool both = !threads.empty() && !unbuffered.empty();
+  return cat(threads, both ? " and " : "", unbuffered, " for each rank; set ", both ? "them" : "it", " to override");
 }
 
 // Ranks of other hosts with the same local rank, in host order.
@@ -77,7 +87,7 @@ Result<StartPlan> make_plan(const RunOptions& options, const std::vector<HostSlo
   for (size_t h = 0; h < hosts.size(); ++h) {
     if (counts[h] == 0) continue;
     HostPlan host{.name = hosts[h].name, .env = job_environment(base, facts), .ranks = {}};
-    const std::string notice = share_cores(host.env, hosts[h], counts[h], options.env);
+    const std::string notice = set_defaults(host.env, hosts[h], counts[h], options.env);
     if (!notice.empty() && std::find(plan.notices.begin(), plan.notices.end(), notice) == plan.notices.end()) {
       plan.notices.push_back(notice);
     }

@@ -79,20 +79,31 @@ TEST(StartPlan, hosts_beyond_the_ranks_get_none_and_too_few_slots_are_an_error) 
   EXPECT_EQ(plan.status().message(), "-np 3: the hosts have only 2 slots");
 }
 
-TEST(StartPlan, threads_share_the_cores_and_that_is_said) {
+TEST(StartPlan, what_is_set_for_the_ranks_is_said_in_one_line) {
+  const auto line = [](const Environment& env, const Additions& given = {}) {
+    const auto notices = plan_of(4, {{"h", 4, 2}}, env, given).notices;
+    EXPECT_LE(notices.size(), 1u);
+    return notices.empty() ? "" : notices[0];
+  };
+  EXPECT_EQ(line({}),
+            "OMP_NUM_THREADS=1 (2 cores, 4 ranks) and PYTHONUNBUFFERED=1 for each rank; set them to override");
+  EXPECT_EQ(line({"OMP_NUM_THREADS=6"}), "PYTHONUNBUFFERED=1 for each rank; set it to override");
+  EXPECT_EQ(line({"PYTHONUNBUFFERED="}), "OMP_NUM_THREADS=1 (2 cores, 4 ranks) for each rank; set it to override");
+  EXPECT_EQ(line({"OMP_NUM_THREADS=6"}, {{"PYTHONUNBUFFERED", "0"}}), "");
+}
+
+TEST(StartPlan, threads_share_the_cores) {
   const auto plan = plan_of(4, {{"h", 4, 2}});
   EXPECT_EQ(value(plan.hosts[0], plan.hosts[0].ranks[0], "OMP_NUM_THREADS"), "1");
-  EXPECT_EQ(plan.notices,
-            std::vector<std::string>{"OMP_NUM_THREADS=1 for each rank (2 cores, 4 ranks); set it to override"});
   const auto wide = plan_of(2, {{"h", 2, 9}});
   EXPECT_EQ(value(wide.hosts[0], wide.hosts[0].ranks[0], "OMP_NUM_THREADS"), "4");
 }
 
-TEST(StartPlan, a_number_of_threads_that_is_set_stays_and_nothing_is_said) {
+TEST(StartPlan, a_number_of_threads_that_is_set_stays) {
   for (const auto& plan :
        {plan_of(4, {{"h", 4, 2}}, {"OMP_NUM_THREADS=6"}), plan_of(4, {{"h", 4, 2}}, {}, {{"OMP_NUM_THREADS", "6"}})}) {
     EXPECT_EQ(value(plan.hosts[0], plan.hosts[0].ranks[0], "OMP_NUM_THREADS"), "6");
-    EXPECT_TRUE(plan.notices.empty());
+    EXPECT_EQ(plan.notices, std::vector<std::string>{"PYTHONUNBUFFERED=1 for each rank; set it to override"});
   }
 }
 

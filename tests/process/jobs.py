@@ -15,6 +15,8 @@ from pathlib import Path
 
 # Far above what anything here takes; a hanging launcher fails its test instead of the whole run.
 PATIENCE = 40.0
+# What the launcher sets if it is not set, and then says so.
+NOTHING_TO_SAY = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
 @dataclass
@@ -91,7 +93,7 @@ class Launches:
 
     def environment(self, **more: str) -> dict[str, str]:
         name, value = self.mark.split("=")
-        env = {k: v for k, v in os.environ.items() if not k.startswith("RONDE_") and k != "OMP_NUM_THREADS"}
+        env = {k: v for k, v in os.environ.items() if not k.startswith("RONDE_") and k not in NOTHING_TO_SAY}
         return {**env, name: value, "XDG_RUNTIME_DIR": str(self.runtime), **more}
 
     def start(self, *words: str, env: dict[str, str] | None = None, **popen) -> subprocess.Popen:

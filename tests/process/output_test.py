@@ -13,11 +13,11 @@ import sys
 import time
 
 import pytest
-from jobs import PATIENCE, read, stands_still, until
+from jobs import NOTHING_TO_SAY, PATIENCE, read, stands_still, until
 
 
 def test_lines_have_the_rank_in_front_on_their_own_stream(launches):
-    ended = launches.shell(2, "echo out; echo err >&2", env={"OMP_NUM_THREADS": "1"})
+    ended = launches.shell(2, "echo out; echo err >&2", env=NOTHING_TO_SAY)
     assert sorted(ended.out.decode().splitlines()) == ["[0] out", "[1] out"]
     assert sorted(ended.err_lines) == ["[0] err", "[1] err"]
 
@@ -51,7 +51,7 @@ def test_files_are_byte_exact_with_random_bytes(launches):
         "rank=int(os.environ['RANK'])\n"
         "for stream in (1,2): os.write(stream, random.Random(rank*10+stream).randbytes(60000))\n"
     )
-    ended = launches.python(4, script, options=("--output-dir", "logs"), env={"OMP_NUM_THREADS": "1"})
+    ended = launches.python(4, script, options=("--output-dir", "logs"), env=NOTHING_TO_SAY)
     assert (ended.status, ended.out, ended.err) == (0, b"", b"")
     import random
 
@@ -230,7 +230,7 @@ def test_errors_that_cannot_be_written_do_not_pass_for_success(launches):
 
 
 def test_one_rank_keeps_its_streams(launches):
-    ended = launches.shell(1, "printf 'no end'; printf err >&2", env={"OMP_NUM_THREADS": "1"})
+    ended = launches.shell(1, "printf 'no end'; printf err >&2", env=NOTHING_TO_SAY)
     assert (ended.out, ended.err) == (b"no end", b"err")
 
 
@@ -243,7 +243,7 @@ def run_on_terminal(launches, *words: str, keys: tuple[tuple[bytes, bytes], ...]
         stdin=side,
         stdout=side,
         stderr=side,
-        env=launches.environment(OMP_NUM_THREADS="1"),
+        env=launches.environment(**NOTHING_TO_SAY),
         start_new_session=True,
     )
     os.close(side)

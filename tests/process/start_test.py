@@ -60,13 +60,13 @@ def test_arguments_are_byte_exact_and_those_after_the_command_are_not_ours(launc
         assert ended.out == b"|".join(map(os.fsencode, words))
 
 
-def test_threads_share_the_cores_and_it_is_said_once(launches):
+def test_what_is_set_for_the_ranks_is_said_in_one_line(launches):
     ended = launches.shell(4, "echo $OMP_NUM_THREADS $PYTHONUNBUFFERED")
     cores = len(os.sched_getaffinity(0))
-    said = [line for line in ended.err_lines if "OMP_NUM_THREADS" in line]
+    said = ended.err_lines
     assert len(said) == 1
     assert said[0].startswith("ronde: OMP_NUM_THREADS=")
-    assert said[0].endswith(" 4 ranks); set it to override")
+    assert said[0].endswith(" 4 ranks) and PYTHONUNBUFFERED=1 for each rank; set them to override")
     threads = int(said[0].split("=")[1].split()[0])
     assert 1 <= threads <= max(1, cores // 4)
     assert sorted(ended.out.decode().splitlines()) == [f"[{r}] {threads} 1" for r in range(4)]
@@ -74,8 +74,8 @@ def test_threads_share_the_cores_and_it_is_said_once(launches):
 
 @pytest.mark.parametrize("given", ["environment", "option"])
 def test_a_number_of_threads_that_was_set_stays(launches, given):
-    options = ("--env", "OMP_NUM_THREADS=3") if given == "option" else ()
-    env = {"OMP_NUM_THREADS": "3"} if given == "environment" else {}
+    options = ("--env", "OMP_NUM_THREADS=3", "--env", "PYTHONUNBUFFERED=x") if given == "option" else ()
+    env = {"OMP_NUM_THREADS": "3", "PYTHONUNBUFFERED": "x"} if given == "environment" else {}
     ended = launches.shell(2, "echo $OMP_NUM_THREADS", *options, env=env)
     assert sorted(ended.out.decode().splitlines()) == ["[0] 3", "[1] 3"]
     assert ended.err == b""
@@ -100,6 +100,11 @@ def test_big_input_arrives_whole(launches):
     [
         (["-np", "0", "true"], 2, "-np 0: the number of ranks must be a whole number from 1"),
         (["-np", "two", "true"], 2, "-np two: "),
+        (["-np", "", "true"], 2, "-np '': the number of ranks"),
+        (["-np"], 2, "run: -np needs a value, as in -np N: how many ranks to start"),
+        (["-np2", "true"], 2, "run: there is no option -np2; write -np 2"),
+        (["-np", "2", "--no-prefix=x", "true"], 2, "run: --no-prefix=x: --no-prefix takes no value"),
+        (["-np", "2", "--output-dir", "", "true"], 2, "--output-dir '': name a folder"),
         (["true"], 2, "-np is missing"),
         (["-np", "2"], 2, "the command is missing"),
         (["-np", "2", "--"], 2, "the command is missing"),
@@ -110,7 +115,7 @@ def test_big_input_arrives_whole(launches):
         (["-np", "2", "--grace", "soon", "true"], 2, "--grace soon: "),
         (["-np", "2", "--env", "X", "true"], 2, "--env X: must be NAME=VALUE"),
         (["-np", "2", "--env", "RONDE_RANK=1", "true"], 2, "RONDE_RANK is given by ronde itself"),
-        (["-np", "2", "--what", "true"], 2, "--what"),
+        (["-np", "2", "--what", "true"], 2, "run: there is no option --what; `ronde run --help` lists the options"),
         (["-np", "2", "--output-dir", "/dev/null/x", "true"], 1, "--output-dir /dev/null/x: "),
         (["-np", "2", "--batch-bytes", "lots", "true"], 2, "lots"),
     ],
@@ -119,17 +124,26 @@ def test_mistakes_are_told_before_anything_starts(launches, words, status, part)
     ended = launches.run("run", *words)
     assert ended.status == status
     assert ended.out == b""
+    assert len(ended.err_lines) == 1
     assert ended.err_lines[0].startswith("ronde: ")
-    assert part in ended.err.decode()
+    assert part in ended.err_lines[0]
 
 
 def test_a_bad_setting_is_an_error_and_an_unknown_one_a_warning(launches):
     bad = launches.run("run", "-np", "2", "true", env={"RONDE_TRANSPORT": "pigeon"})
     assert bad.status == 2
     assert "pigeon" in bad.err.decode()
+    both = launches.run("run", "-np", "2", "--slots", "", "true", env={"RONDE_TRANSPORT": "pigeon"})
+    assert both.status == 2
+    assert [line.split(": ")[:2] for line in both.err_lines] == [
+        ["ronde", "RONDE_TRANSPORT=pigeon"],
+        ["ronde", "--slots ''"],
+    ]
     unknown = launches.run("run", "-np", "2", "true", env={"RONDE_TRANSPRT": "tcp"})
     assert unknown.status == 0
     assert sum("RONDE_TRANSPRT" in line for line in unknown.err_lines) == 1
+    assert "did you mean RONDE_TRANSPORT?" in unknown.err.decode()
+    assert "did you mean" not in launches.run("run", "-np", "2", "true", env={"RONDE_FOO": "1"}).err.decode()
 
 
 def test_settings_given_as_options_reach_the_ranks(launches):
@@ -191,7 +205,12 @@ def test_commands_and_help(launches):
         ended = launches.run(*words)
         assert (ended.status, ended.err) == (0, b"")
         assert b"Usage: ronde" in ended.out
+    assert launches.run("help", "run").out == launches.run("run", "--help").out
     assert launches.run("version").out.startswith(b"ronde 0.")
+    for words in (["version", "x"], ["--version", "x"]):
+        ended = launches.run(*words)
+        assert (ended.status, ended.out) == (2, b"")
+        assert ended.err.startswith(b"ronde: version: 'x' is not expected here")
     assert launches.run("agent").status == 2
 
 
@@ -199,5 +218,6 @@ def test_settings_tells_each_value_and_its_origin(launches):
     ended = launches.run("settings", env={"RONDE_TRANSPORT": "tcp"})
     assert ended.status == 0
     line = next(line for line in ended.out.decode().splitlines() if "transport" in line.lower())
-    assert "tcp" in line
+    assert line.split() == ["transport", "tcp", "environment"]
+    assert ["hold", "5", "ms", "default"] in [line.split() for line in ended.out.decode().splitlines()]
     assert launches.run("settings", env={"RONDE_TRANSPORT": "pigeon"}).status == 2
