@@ -8,82 +8,19 @@ distributed optimizer and this rank's share of them.
 from __future__ import annotations
 
 import copy
-import io
-import subprocess
-import sys
 import time
 import warnings
 
-import pytest
 import torch
 from torch import nn
+from torch_tools import SAMPLES, TorchSuite, batches, loss_of, worst
 
 import ronde.torch as hvd
 from ronde.core import engine
 
-SAMPLES = 12  # divisible by 2, 3 and 4
 
-
-def network(dtype: torch.dtype = torch.float64) -> nn.Module:
-    return nn.Sequential(
-        *(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.Flatten()),
-        *(nn.Linear(3 * 4 * 4, 10), nn.Tanh(), nn.Linear(10, 3)),
-    ).to(dtype)
-
-
-def batches(steps: int, dtype: torch.dtype = torch.float64) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The same on all ranks."""
-    draw = torch.Generator().manual_seed(7)
-    return [
-        (
-            torch.randn(SAMPLES, 1, 6, 6, generator=draw, dtype=torch.float64).to(dtype),
-            torch.randn(SAMPLES, 3, generator=draw, dtype=torch.float64).to(dtype),
-        )
-        for _ in range(steps)
-    ]
-
-
-def loss_of(model: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
-    return nn.functional.mse_loss(model(batch[0]), batch[1])
-
-
-def worst(one: nn.Module, other: nn.Module) -> float:
-    """The greatest difference between two models' weights."""
-    pairs = zip(one.parameters(), other.parameters(), strict=True)
-    return max((a - b).abs().max().item() for a, b in pairs)
-
-
-class TrainingSuite:
-    def start(self) -> None:
-        torch.set_num_threads(1)
-        hvd.init()
-        self.rank, self.size = hvd.rank(), hvd.size()
-
-    def stop(self) -> None:
-        hvd.shutdown()
-
+class TrainingSuite(TorchSuite):
     # --- tools ---
-
-    def mine(self, batch: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-        return batch[0][self.rank :: self.size], batch[1][self.rank :: self.size]
-
-    def twins(self, dtype: torch.dtype = torch.float64, seed: int = 3) -> tuple[nn.Module, nn.Module]:
-        """A model to train on all ranks and its reference."""
-        torch.manual_seed(seed)
-        model = network(dtype)
-        return model, copy.deepcopy(model)
-
-    def agree(self, model: nn.Module) -> None:
-        """All ranks have the same weights, bit by bit."""
-        flat = torch.cat([p.detach().flatten() for p in model.parameters()])
-        everywhere = hvd.allgather_object(flat.numpy().tobytes())
-        assert all(other == everywhere[0] for other in everywhere)
-
-    def raises(self, kind: type[BaseException], call, *parts: str) -> None:
-        with pytest.raises(kind) as caught:
-            call()
-        for part in parts:
-            assert part in str(caught.value), f"{part!r} is not in {caught.value}"
 
     def train(self, make, dtype=torch.float64, steps=20, scale=1.0, before_step=None, **options) -> float:
         """Trains both and says how far apart they are. `make(parameters)` gives a plain optimizer."""
@@ -433,83 +370,6 @@ class TrainingSuite:
                     self.scaled(unscale, unused)
 
     # --- state ---
-
-    def check_resume_on_one_rank(self) -> None:
-        """Rank 0 has trained alone; the others get its weights, its learning rate, its moments and its step count."""
-        for make in (
-            lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
-            lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
-            lambda p: torch.optim.RMSprop(p, lr=0.01),
-        ):
-            model, _ = self.twins(seed=self.rank)
-            plain = make(model.parameters())
-            if self.rank == 0:
-                for batch in batches(3):
-                    plain.zero_grad()
-                    loss_of(model, batch).backward()
-                    plain.step()
-                plain.param_groups[0]["lr"] = 0.0123
-                weights = [p.detach().clone() for p in model.parameters()]
-                state = copy.deepcopy(plain.state_dict())
-            plain.zero_grad()
-            optimizer = hvd.DistributedOptimizer(plain, model.named_parameters())
-            hvd.broadcast_parameters(model.state_dict(), 0)
-            hvd.broadcast_optimizer_state(optimizer, 0)
-            if self.rank == 0:
-                assert all(torch.equal(p, w) for p, w in zip(model.parameters(), weights, strict=True))
-                assert str(state) == str(optimizer.state_dict())
-            assert optimizer.param_groups[0]["lr"] == 0.0123
-            everywhere = hvd.allgather_object(str(optimizer.state_dict()))
-            assert all(other == everywhere[0] for other in everywhere)
-            self.agree(model)
-            for batch in batches(2):
-                optimizer.zero_grad()
-                loss_of(model, self.mine(batch)).backward()
-                optimizer.step()
-            self.agree(model)
-
-    def check_broadcast_of_a_state_that_is_empty(self) -> None:
-        model, _ = self.twins()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * (self.rank + 1))
-        hvd.broadcast_optimizer_state(optimizer, self.size - 1)
-        assert optimizer.param_groups[0]["lr"] == 0.1 * self.size
-        assert not optimizer.state_dict()["state"]
-        lbfgs = torch.optim.LBFGS(model.parameters())
-        self.raises(ValueError, lambda: hvd.broadcast_optimizer_state(lbfgs, 0), "LBFGS")
-
-    def check_broadcast_parameters_takes_buffers_and_lists(self) -> None:
-        norm = nn.BatchNorm1d(3)
-        norm.running_mean.fill_(self.rank)
-        norm.num_batches_tracked.fill_(self.rank)
-        hvd.broadcast_parameters(norm.state_dict(), self.size - 1)
-        assert norm.running_mean.tolist() == [self.size - 1.0] * 3
-        assert norm.num_batches_tracked.item() == self.size - 1
-        tensors = [torch.full((2,), float(self.rank)), torch.full((2,), float(self.rank))]
-        hvd.broadcast_parameters(tensors, 0)
-        hvd.broadcast_parameters(list(norm.named_parameters()), 0)
-        assert not torch.stack(tensors).any()
-        for wrong in (3, "weights", torch.ones(2), {"state": {}}, [1.0]):
-            self.raises(ValueError, lambda wrong=wrong: hvd.broadcast_parameters(wrong, 0))
-
-    def check_state_loads_without_ronde(self) -> None:
-        model, _ = self.twins()
-        optimizer = hvd.DistributedOptimizer(torch.optim.Adam(model.parameters()), model.named_parameters())
-        loss_of(model, self.mine(batches(1)[0])).backward()
-        optimizer.step()
-        if self.rank != 0:
-            return
-        saved = io.BytesIO()
-        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, saved)
-        program = (
-            "import sys, io; sys.modules['ronde'] = None\n"
-            "import torch\n"
-            "s = torch.load(io.BytesIO(sys.stdin.buffer.read()), weights_only=True)\n"
-            "print(len(s['model']), len(s['optimizer']['state']))\n"
-        )
-        told = subprocess.run(
-            [sys.executable, "-c", program], input=saved.getvalue(), capture_output=True, check=True, timeout=60
-        ).stdout.split()
-        assert told == [str(len(model.state_dict())).encode(), str(len(list(model.parameters()))).encode()]
 
     def check_class_schedulers_and_state_dict(self) -> None:
         model, reference = self.twins()
