@@ -13,6 +13,7 @@ from torch import nn
 from torch_tools import TorchSuite, batches, loss_of
 
 import ronde.torch as hvd
+from ronde.core import handles
 
 
 class StateSuite(TorchSuite):
@@ -72,6 +73,26 @@ class StateSuite(TorchSuite):
         assert not torch.stack(tensors).any()
         for wrong in (3, "weights", torch.ones(2), {"state": {}}, [1.0]):
             self.raises(ValueError, lambda wrong=wrong: hvd.broadcast_parameters(wrong, 0))
+
+    def check_broadcast_of_parameters_may_be_repeated_after_an_error(self) -> None:
+        first, second = torch.full((2,), float(self.rank)), torch.full((3,), float(self.rank))
+        unsupported = torch.zeros(2, dtype=torch.int8)
+        for wrong in (
+            {"a": first, "b": unsupported},
+            {"a": first, "b": second.to("meta")},
+            {"a": first, "b": torch.eye(2).to_sparse()},
+            [("a", first), ("a", second)],
+            [("a", first), ("b" * 2000, second)],
+        ):
+            self.raises(ValueError, lambda wrong=wrong: hvd.broadcast_parameters(wrong, 0))
+        if self.rank == 1:
+            self.raises(ValueError, lambda: hvd.broadcast_parameters({"a": first, "b": unsupported}, 0), "int8")
+        hvd.broadcast_parameters({"a": first, "b": second}, 1)
+        assert (second == 1).all()
+        odd = torch.full((2 + self.rank % 2,), float(self.rank))
+        self.raises(hvd.MismatchError, lambda: hvd.broadcast_parameters({"a": odd, "b": second}, 0), "'parameter.a'")
+        assert not handles._pending
+        hvd.broadcast_parameters({"a": first, "b": second}, 0)
 
     def check_state_loads_without_ronde(self) -> None:
         model, _ = self.twins()

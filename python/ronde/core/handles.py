@@ -7,7 +7,7 @@ or the engine has been shut down. A handle is an int.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ronde import _ext
@@ -60,3 +60,15 @@ def synchronize(handle: int, timeout: float | None = None) -> Any:
         raise TimeoutError(f"handle {handle} is not complete after {timeout} s; it may be waited for again")
     _pending.pop(handle, None)
     return pending.finish()
+
+
+def synchronize_all(handles: Iterable[int]) -> None:
+    """Waits for all of them, and raises the first error only then: none is left in flight behind it."""
+    first: Exception | None = None
+    for handle in handles:
+        try:
+            synchronize(handle)
+        except Exception as error:  # it is raised below
+            first = first or error
+    if first is not None:
+        raise first

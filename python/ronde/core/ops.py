@@ -34,6 +34,8 @@ DTYPES = {
     "bool": 7,
 }
 
+MOST_DIMENSIONS = 16
+
 
 def resolve_op(average: bool | None, op: int | None) -> int:
     """The reduce operator that a call's ``average`` and ``op`` ask for.

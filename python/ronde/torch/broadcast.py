@@ -7,15 +7,18 @@ allreduce.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from ronde.core import engine
-from ronde.core.handles import synchronize
+from ronde.core.handles import synchronize, synchronize_all
 from ronde.core.ops import BROADCAST, Average
 from ronde.torch.allreduce import allreduce
-from ronde.torch.submission import encode, require_tensor, submit, submit_in_place
+from ronde.torch.placement import refuse_unsupported
+from ronde.torch.submission import MORE, encode, require_tensor, submit, submit_in_place
 
 
 def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
@@ -44,6 +47,25 @@ def broadcast(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> 
     if tensor.requires_grad and torch.is_grad_enabled():
         return _Broadcast.apply(tensor, root_rank, name)
     return synchronize(broadcast_async(tensor, root_rank, name))
+
+
+def broadcast_all_(named: Sequence[tuple[bytes | None, torch.Tensor]], root_rank: int, bump: bool = True) -> None:
+    """Replaces the values of many tensors by the root's, in few batches.
+
+    A tensor that cannot be sent is an error before any is. If an error comes later, what was submitted is waited
+    for, so that no name is left in flight and the call may be repeated.
+    """
+    for _, tensor in named:
+        refuse_unsupported(tensor)
+    handles: list[int] = []
+    try:
+        for name, tensor in named:
+            handles.append(submit_in_place(BROADCAST, tensor, name, root=root_rank, flags=MORE, bump=bump))
+    except Exception:
+        with contextlib.suppress(Exception):
+            synchronize_all(handles)
+        raise
+    synchronize_all(handles)
 
 
 class _Broadcast(torch.autograd.Function):

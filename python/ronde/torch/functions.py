@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import torch
 
 from ronde.core import engine
-from ronde.core.handles import synchronize
 from ronde.core.objects import allgather_object as _allgather_object
 from ronde.core.objects import broadcast_object as _broadcast_object
-from ronde.core.ops import BROADCAST
+from ronde.torch.broadcast import broadcast_all_
 from ronde.torch.dtypes import CODE_OF
-from ronde.torch.submission import MORE, encode, submit_in_place
+from ronde.torch.submission import encode
 
 
 def broadcast_object(obj: Any, root_rank: int = 0, name: str | None = None) -> Any:
@@ -33,12 +32,7 @@ def broadcast_parameters(params: Any, root_rank: int) -> None:
     ``params``: a ``state_dict()`` (taken in the order of its keys), or an iterable of tensors or of (name, tensor), as
     ``named_parameters()`` gives. Anything else is a ``ValueError``.
     """
-    handles = [
-        submit_in_place(BROADCAST, tensor, encode(name), root=root_rank, flags=MORE)
-        for name, tensor in _named_tensors(params)
-    ]
-    for handle in handles:
-        synchronize(handle)
+    broadcast_all_([(encode(name), tensor) for name, tensor in _named_tensors(params)], root_rank)
 
 
 def _named_tensors(params: Any) -> list[tuple[str | None, torch.Tensor]]:
@@ -76,9 +70,7 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int, 
     skeleton = _broadcast_object(skeleton, root_rank)
     if not is_root:
         state = _map_tensors(skeleton, lambda tensor: tensor, lambda hole: _fill(hole, tensors))
-    handles = [submit_in_place(BROADCAST, tensor, None, root=root_rank, flags=MORE, bump=False) for tensor in tensors]
-    for handle in handles:
-        synchronize(handle)
+    broadcast_all_([(None, tensor) for tensor in tensors], root_rank, bump=False)
     if not is_root:
         optimizer.load_state_dict(state)
 

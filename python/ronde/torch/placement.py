@@ -14,6 +14,8 @@ from typing import NamedTuple
 import torch
 
 from ronde.core import engine
+from ronde.core.ops import MOST_DIMENSIONS
+from ronde.torch.dtypes import dtype_code
 
 
 class Placed(NamedTuple):
@@ -33,20 +35,23 @@ def is_staged(device_type: str) -> bool:
     return device_type == "cuda"
 
 
+def refuse_unsupported(tensor: torch.Tensor) -> None:
+    """``ValueError`` for what no operation takes: a dtype, a layout, a device, too many dimensions."""
+    dtype_code(tensor)
+    _refuse_place(tensor)
+    if tensor.dim() > MOST_DIMENSIONS:
+        raise ValueError(f"a tensor of {tensor.dim()} dimensions: at most {MOST_DIMENSIONS} are supported")
+
+
 def place(tensor: torch.Tensor) -> Placed:
     """Where the engine finds the values of ``tensor``. ``ValueError`` if it is sparse or on an unsupported device."""
-    if tensor.layout is not torch.strided:
-        raise ValueError(
-            f"only dense tensors are supported, not {tensor.layout}: use .to_dense() (for an embedding: sparse=False)"
-        )
+    _refuse_place(tensor)
     device_type = tensor.device.type
     if is_staged(device_type):
         _tell_staging(device_type)
         host = host_like(tensor)
         host.copy_(tensor.detach())
         return Placed(host, direct=False, on_gpu=True)
-    if device_type != "cpu":
-        raise ValueError(f"tensors on device '{tensor.device}' are not supported; supported are cpu and cuda")
     if tensor.is_contiguous() and not tensor.is_neg():
         return Placed(tensor, direct=True, on_gpu=False)
     return Placed(tensor.detach().resolve_neg().contiguous(), direct=False, on_gpu=False)
@@ -55,6 +60,15 @@ def place(tensor: torch.Tensor) -> Placed:
 def host_like(tensor: torch.Tensor) -> torch.Tensor:
     """An uninitialised dense tensor of the same shape and dtype in host memory, pinned if the tensor is on a GPU."""
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
+
+
+def _refuse_place(tensor: torch.Tensor) -> None:
+    if tensor.layout is not torch.strided:
+        raise ValueError(
+            f"only dense tensors are supported, not {tensor.layout}: use .to_dense() (for an embedding: sparse=False)"
+        )
+    if tensor.device.type != "cpu" and not is_staged(tensor.device.type):
+        raise ValueError(f"tensors on device '{tensor.device}' are not supported; supported are cpu and cuda")
 
 
 def _tell_staging(device_type: str) -> None:
