@@ -10,7 +10,7 @@ import sys
 
 import torch
 from torch import nn
-from torch_tools import TorchSuite, batches, loss_of
+from torch_tools import SAMPLES, TorchSuite, batches, loss_of
 
 import ronde.torch as hvd
 from ronde.core import handles
@@ -59,6 +59,119 @@ class StateSuite(TorchSuite):
         assert not optimizer.state_dict()["state"]
         lbfgs = torch.optim.LBFGS(model.parameters())
         self.raises(ValueError, lambda: hvd.broadcast_optimizer_state(lbfgs, 0), "LBFGS")
+
+    def check_schedulers_of_the_plain_optimizer_stay_in_force(self) -> None:
+        """A scheduler made on what is then wrapped holds its groups: the broadcast must not replace them."""
+        for wrapped_is_sent in (True, False):
+            model, _ = self.twins()
+            plain = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            schedule = torch.optim.lr_scheduler.StepLR(plain, 1, 0.5)
+            optimizer = hvd.DistributedOptimizer(plain, model.named_parameters())
+            hvd.broadcast_optimizer_state(optimizer if wrapped_is_sent else plain, 0)
+            for batch in batches(4):
+                optimizer.zero_grad()
+                loss_of(model, self.mine(batch)).backward()
+                optimizer.step()
+                schedule.step()
+            assert optimizer.param_groups[0]["lr"] == schedule.get_last_lr()[0] == 0.1 / 16
+            assert plain.state is optimizer.state
+            self.agree(model)
+
+    def check_broadcast_of_state_between_backward_and_step(self) -> None:
+        model, _ = self.twins(seed=self.rank)
+        unused = nn.Parameter(torch.zeros(3, dtype=torch.float64))  # so that the window stays open after backward()
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD([*model.parameters(), unused], lr=0.1, momentum=0.9))
+        for step, batch in enumerate(batches(4)):
+            optimizer.zero_grad()
+            loss_of(model, self.mine(batch)).backward()
+            if step == 1:
+                hvd.broadcast_parameters(model.state_dict(), 0)
+                hvd.broadcast_optimizer_state(optimizer, 0)
+            optimizer.step()
+        self.agree(model)
+
+    def check_objects_of_the_state_stay_and_get_the_values_of_the_root(self) -> None:
+        root = self.size - 1
+        model, _ = self.twins()
+        rate = torch.tensor(0.01 * (self.rank + 1))  # one tensor in both groups
+        groups = [{"params": model[0].parameters()}, {"params": model[3].parameters(), "weight_decay": self.rank}]
+        optimizer = torch.optim.Adam(groups, lr=rate)
+        loss_of(model[:4], (batches(1)[0][0], torch.zeros(SAMPLES, 10))).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+        def objects() -> list[int]:
+            state = optimizer.state
+            tensors = [tensor for values in state.values() for tensor in values.values()]
+            lists = [group["params"] for group in optimizer.param_groups]
+            return [id(thing) for thing in (state, *state.values(), *tensors, *optimizer.param_groups, *lists)]
+
+        for values in optimizer.state.values():
+            values["exp_avg"].fill_(self.rank)
+            values["step"].fill_(self.rank + 3)
+        before = objects()
+        hvd.broadcast_optimizer_state(optimizer, root)
+        assert objects() == before
+        assert all(group["lr"] is rate for group in optimizer.param_groups)
+        assert rate == torch.tensor(0.01 * self.size)
+        assert optimizer.param_groups[1]["weight_decay"] == root
+        for values in optimizer.state.values():
+            assert (values["exp_avg"] == root).all()
+            assert values["step"] == root + 3
+
+    def check_state_that_only_the_root_or_only_the_others_have(self) -> None:
+        for stepped in ("root", "others"):
+            model, _ = self.twins()
+            tensor_rate = (stepped == "root") == (self.rank == 0)
+            optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.25) if tensor_rate else 0.5)
+            if tensor_rate:
+                optimizer.param_groups[0]["of_one"] = True
+                loss_of(model, batches(1)[0]).backward()
+                optimizer.step()
+            (group,) = optimizer.param_groups
+            hvd.broadcast_optimizer_state(optimizer, 0)
+            assert optimizer.param_groups[0] is group
+            assert ("of_one" in group, len(optimizer.state)) == ((True, 6) if stepped == "root" else (False, 0))
+            assert isinstance(group["lr"], torch.Tensor) == (stepped == "root")
+            everywhere = hvd.allgather_object(str(optimizer.state_dict()))
+            assert all(other == everywhere[0] for other in everywhere)
+
+    def check_state_keeps_its_dtypes_and_shapes(self) -> None:
+        """A master copy in float32 beside a parameter in bfloat16, what no broadcast carries, lists, other keys."""
+        weight = nn.Parameter(torch.ones(4, dtype=torch.bfloat16))
+        optimizer = torch.optim.SGD([weight], lr=0.1)
+        master = torch.tensor([1.0000001, 2.0000002, 3.0, 4.0])
+        sent = {
+            "master": master,
+            "twice": [master, torch.tensor(7)],
+            "bytes": torch.tensor([-1, 2], dtype=torch.int8),
+            "complex": (torch.tensor([1 + 2j]), None),
+            "sparse": torch.eye(2).to_sparse(),
+            "count": 3,
+        }
+        if self.rank == 0:
+            optimizer.state[weight] = sent
+            optimizer.state["all"] = {"norm": torch.tensor(2.5, dtype=torch.float64)}
+        else:
+            optimizer.state[weight] = {"master": master.bfloat16(), "old": 1}
+        hvd.broadcast_optimizer_state(optimizer, 0)
+        found = optimizer.state[weight]
+        assert str(found) == str(sent)
+        assert (found["master"].dtype, found["bytes"].dtype) == (torch.float32, torch.int8)
+        assert torch.equal(found["master"], master)
+        assert found["twice"][0] is found["master"]
+        assert optimizer.state["all"]["norm"] == 2.5
+
+    def check_groups_that_differ_are_told_on_every_rank(self) -> None:
+        model, _ = self.twins()
+        parts = [{"params": [p]} for p in model.parameters()] if self.rank == 1 else model.parameters()
+        optimizer = torch.optim.SGD(parts, lr=0.1 * (self.rank + 1))
+        kind = ValueError if self.rank == 1 else hvd.HorovodInternalError
+        self.raises(kind, lambda: hvd.broadcast_optimizer_state(optimizer, 0), "[1, 1, 1, 1, 1, 1]", "[6]")
+        assert optimizer.param_groups[0]["lr"] == 0.1 * (self.rank + 1)
+        again = torch.optim.SGD(model.parameters(), lr=0.1 * (self.rank + 1))
+        hvd.broadcast_optimizer_state(again, 0)
+        assert again.param_groups[0]["lr"] == 0.1
 
     def check_broadcast_parameters_takes_buffers_and_lists(self) -> None:
         norm = nn.BatchNorm1d(3)

@@ -41,10 +41,10 @@ from ronde.torch.compression import Compression
 from ronde.torch.functions import (
     allgather_object,
     broadcast_object,
-    broadcast_optimizer_state,
     broadcast_parameters,
 )
 from ronde.torch.optimizer import DistributedOptimizer
+from ronde.torch.optimizer_state import broadcast_optimizer_state
 
 __all__ = [
     "AbortedError",
