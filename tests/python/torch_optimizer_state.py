@@ -10,7 +10,7 @@ import sys
 
 import torch
 from torch import nn
-from torch_tools import SAMPLES, TorchSuite, batches, loss_of
+from torch_tools import SAMPLES, TorchSuite, batches, loss_of, worst
 
 import ronde.torch as hvd
 from ronde.core import handles
@@ -206,6 +206,25 @@ class StateSuite(TorchSuite):
         self.raises(hvd.MismatchError, lambda: hvd.broadcast_parameters({"a": odd, "b": second}, 0), "'parameter.a'")
         assert not handles._pending
         hvd.broadcast_parameters({"a": first, "b": second}, 0)
+
+    def check_state_loaded_between_backward_and_step(self) -> None:
+        model, reference = self.twins()
+        unused = nn.Parameter(torch.zeros(3, dtype=torch.float64))  # so that the window stays open after backward()
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD([*model.parameters(), unused], lr=0.1, momentum=0.9))
+        plain = torch.optim.SGD(reference.parameters(), lr=0.1, momentum=0.9)
+        first, second, third = batches(3)
+        for batch in (first, third):
+            optimizer.zero_grad()
+            loss_of(model, self.mine(batch)).backward()
+            optimizer.step()
+            plain.zero_grad()
+            loss_of(reference, batch).backward()
+            plain.step()
+            saved = copy.deepcopy(optimizer.state_dict())
+            optimizer.zero_grad()
+            loss_of(model, self.mine(second)).backward()
+            optimizer.load_state_dict(saved)
+        assert worst(model, reference) <= 1e-12
 
     def check_state_loads_without_ronde(self) -> None:
         model, _ = self.twins()

@@ -229,7 +229,7 @@ class Reducer:
         self.window.restart()
 
     def forget(self) -> None:
-        """Starts anew without a wait: what is in flight is no longer looked at."""
+        """Starts anew without a wait, when the engine has been shut down: nothing is in flight any more."""
         for slot in self._slots.values():
             slot.handle = None
         self.window.restart()

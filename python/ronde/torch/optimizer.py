@@ -205,9 +205,9 @@ class _Distributed:
         super().zero_grad(*args, **kwargs)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads the optimizer's state; gradients that are under way are forgotten."""
+        """Loads the optimizer's state. Gradients that are under way are waited for and not used."""
         if self._reducer is not None:
-            self._reducer.forget()
+            self._reducer.drop()
         self._synchronized = False
         super().load_state_dict(state_dict)
 
