@@ -72,3 +72,13 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
+
+
+_BUILT_IN = (NoneCompressor, FP16Compressor, BF16Compressor)
+
+
+def is_unchanged(compression: Any, tensor: torch.Tensor, compressed: torch.Tensor) -> bool:
+    """Whether ``compressed`` is ``tensor`` as it was, so that there is nothing to decompress. Other people's
+    compressors may have worked in place.
+    """
+    return compressed is tensor and compression in _BUILT_IN

@@ -26,6 +26,7 @@ from ronde.core import engine
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, Average
 from ronde.core.window import Ready, State, StepClock, Window
+from ronde.torch.compression import is_unchanged
 from ronde.torch.dtypes import dtype_code
 from ronde.torch.submission import MORE, submit_in_place
 
@@ -160,7 +161,7 @@ class Reducer:
             ALLREDUCE, compressed, slot.name, self._op, 0, self._prescale, self._postscale, flags, bump=False
         )
         slot.restore = None
-        if compressed is not gradient:
+        if not is_unchanged(self._compression, gradient, compressed):
             decompress = self._compression.decompress
             slot.restore = lambda reduced: gradient.copy_(decompress(reduced, context))
 
