@@ -73,7 +73,7 @@ class Reducer:
     ) -> None:
         self._instance = next(_instances)
         self._compression = compression
-        self._op = op
+        self.op = op
         self._prescale = prescale
         self._postscale = postscale
         self._slots: dict[torch.nn.Parameter, _Slot] = {}
@@ -124,7 +124,7 @@ class Reducer:
         parameter = slot.parameter
         kept = parameter.grad is not None  # the reduced gradient is still there, and would be added to
         if window.is_abandoned:
-            if kept and self._op != Average and any(map(window.is_submitted, self._slots.values())):
+            if kept and self.op != Average and any(map(window.is_submitted, self._slots.values())):
                 self._raise_extra_backward(slot)
             self.drop()
         elif window.state is State.OPEN and window.is_submitted(slot):
@@ -158,7 +158,7 @@ class Reducer:
         gradient = slot.parameter.grad
         compressed, context = self._compression.compress(gradient)
         slot.handle = submit_in_place(
-            ALLREDUCE, compressed, slot.name, self._op, 0, self._prescale, self._postscale, flags, bump=False
+            ALLREDUCE, compressed, slot.name, self.op, 0, self._prescale, self._postscale, flags, bump=False
         )
         slot.restore = None
         if not is_unchanged(self._compression, gradient, compressed):

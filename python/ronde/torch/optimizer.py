@@ -19,9 +19,11 @@ from typing import Any
 import torch
 
 from ronde.core import engine
-from ronde.core.ops import REDUCE_OP_NAMES, Average
+from ronde.core.ops import REDUCE_OP_NAMES, Average, Sum
 from ronde.core.window import State
+from ronde.torch.allreduce import allreduce
 from ronde.torch.compression import Compression
+from ronde.torch.dtypes import CODE_OF
 from ronde.torch.gradients import Reducer
 
 
@@ -103,6 +105,15 @@ def _rewrapped(optimizer: torch.optim.Optimizer) -> Any:
     return wrapped
 
 
+def _loss_of_all(loss: Any, op: int) -> Any:
+    if isinstance(loss, float):
+        return allreduce(torch.tensor(loss, dtype=torch.float64, device="cpu"), op=op).item()
+    is_one = isinstance(loss, torch.Tensor) and loss.dim() == 0
+    if is_one and loss.dtype.is_floating_point and loss.dtype in CODE_OF:
+        return allreduce(loss.detach(), op=op)
+    return loss
+
+
 @functools.cache
 def _class_for(base: type) -> type:
     body = {"__module__": base.__module__, "__qualname__": base.__qualname__, "__doc__": base.__doc__}
@@ -152,8 +163,11 @@ class _Distributed:
             self._should_synchronize = True
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Reduces the gradients and lets the optimizer step. A ``closure``'s gradients are reduced each time it is
-        called.
+        """Reduces the gradients and lets the optimizer step.
+
+        A ``closure``'s gradients are reduced each time it is called, and so is the loss that it returns (a float or a
+        tensor without dimensions): to the ranks' Sum if gradients are summed, else to their Average. An optimizer
+        that looks at the loss, as LBFGS does, so decides alike on all ranks. Other results are handed on as they are.
         """
         if self._should_synchronize:
             if self._synchronized and not self._is_open():
@@ -184,9 +198,10 @@ class _Distributed:
     def _synchronizing(self, closure: Callable[[], Any]) -> Callable[[], Any]:
         def run_and_reduce() -> Any:
             loss = closure()
-            if self._reducer is not None:
-                self._reducer.finish(self.param_groups)
-            return loss
+            if self._reducer is None:
+                return loss
+            self._reducer.finish(self.param_groups)
+            return _loss_of_all(loss, Sum if self._reducer.op == Sum else Average)
 
         return run_and_reduce
 
