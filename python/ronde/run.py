@@ -31,23 +31,56 @@ def run(
     without a result (killed, ``os._exit``) are one naming the exit status.
     ``env``: further environment variables of the ranks.
     """
-    import subprocess
     import tempfile
 
     from ronde.core.pickles import dumps
-    from ronde.program import path
 
     if np < 1:
         raise ValueError(f"np must be 1 or more, not {np}")
     with tempfile.TemporaryDirectory(prefix="ronde-run-") as folder:  # made with mode 0700
         write_whole(os.path.join(folder, CALL_FILE), dumps((func, tuple(args), dict(kwargs or {}))))
-        command = [path(), "run", "-np", str(np), "--", sys.executable, "-m", "ronde._call", folder]
         # The ranks find the modules that this program finds.
         paths = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
-        status = subprocess.run(
-            command, env={**os.environ, "PYTHONPATH": paths, **(env or {})}, stdin=subprocess.DEVNULL, check=False
-        ).returncode
+        status = _launch(np, folder, {**os.environ, "PYTHONPATH": paths, **(env or {})})
         return _results(folder, np, status)
+
+
+def _launch(np: int, folder: str, env: dict[str, str]) -> int:
+    """Runs ``ronde run`` to its end. It ends the job, and removes the folder, when this process is gone: it then sees
+    the end of the pipe of which only this process has the other end.
+    """
+    import subprocess
+
+    from ronde.program import path
+
+    lifeline, held = os.pipe()
+    try:
+        options = ["--lifeline", str(lifeline), "--scratch", folder]
+        command = [path(), "run", "-np", str(np), *options, "--", sys.executable, "-m", "ronde._call", folder]
+        # In a session of its own a Ctrl-C comes from here alone, and not from the terminal as well.
+        job = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, pass_fds=[lifeline], start_new_session=True)
+        return _wait(job)
+    finally:
+        os.close(lifeline)
+        os.close(held)
+
+
+def _wait(job: Any) -> int:
+    """Until the job has ended, also after Ctrl-C: the ranks may take their time, and a second one kills them."""
+    import signal
+
+    interrupt = None
+    while True:
+        try:
+            status = job.wait()
+        except KeyboardInterrupt as error:
+            interrupt = error
+            job.send_signal(signal.SIGINT)
+        else:
+            break
+    if interrupt is not None:
+        raise interrupt
+    return status
 
 
 def write_whole(file: str, data: bytes) -> None:

@@ -29,7 +29,9 @@ Usage run_usage() {
           {"--env", "NAME=VALUE", "set a variable for the ranks; may be repeated", true},
           {"--no-prefix", "", "pass the output on as it is, without the rank before each line"},
           {"--output-dir", "DIR", "write each rank's output to DIR/rank.N.stdout and DIR/rank.N.stderr instead"},
-          {"--grace", "SECONDS", "how long the other ranks may go on when one has failed (default 3)"}}};
+          {"--grace", "SECONDS", "how long the other ranks may go on when one has failed (default 3)"},
+          {"--lifeline", "FD", "for programs that start this: a pipe's reading end; when it ends, so does the job"},
+          {"--scratch", "DIR", "a folder that is removed when the lifeline ends"}}};
   for (const auto& setting : describe_settings()) {
     usage.options.push_back({setting.flag, "VALUE", cat(setting.doc, " (", setting.expected, ")")});
   }
@@ -60,6 +62,8 @@ Result<launch::RunOptions> read_options(const Arguments& arguments, std::vector<
                             .no_prefix = arguments.has("--no-prefix"),
                             .output_dir = arguments.text("--output-dir"),
                             .grace = arguments.text("--grace"),
+                            .lifeline = arguments.text("--lifeline"),
+                            .scratch = arguments.text("--scratch"),
                             .command = std::move(command)});
 }
 

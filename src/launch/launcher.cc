@@ -48,6 +48,12 @@ struct NoSource final : os::EventSet::Source {
   void on_ready(bool, bool) override {}
 };
 
+// Nothing is ever said over a lifeline: that it is readable is its end.
+struct Lifeline final : os::EventSet::Source {
+  void on_ready(bool readable, bool) override { ended = ended || readable; }
+  bool ended = false;
+};
+
 // Everything that the launcher holds while a job runs, in the order of its making.
 struct Job {
   os::Signals signals;
@@ -59,6 +65,8 @@ struct Job {
   std::unique_ptr<JobOutput> output;
   std::unique_ptr<Mailbox> mailbox;
   std::unique_ptr<member::StoreServer> store;
+  int lifeline = -1;
+  std::string scratch;
 };
 
 class Launcher {
@@ -72,6 +80,7 @@ class Launcher {
   bool over() const;
   Time next_deadline() const;
   void take_signals();
+  void mind_the_lifeline();
   void take_key(int signal);
   void mind_the_key();
   void take_reports();
@@ -92,12 +101,14 @@ class Launcher {
   Job job_;
   Policy policy_;
   NoSource no_source_;
+  Lifeline lifeline_;
   Time now_{};
   std::set<int> rank_pids_;
   int key_signal_ = 0;  // came from the terminal, which has sent it to the rank as well
   Time key_at_{};
   Time kill_by_key_at_ = kNever;
   bool interrupted_ = false;
+  bool orphaned_ = false;    // the lifeline has ended
   bool agent_done_ = false;  // in order
   bool agent_gone_ = false;  // reaped, and what it left is swept
   Time agent_by_ = kNever;
@@ -124,6 +135,7 @@ int Launcher::run() {
     job_.events.collect();
     now_ = SteadyClock().now();
     take_signals();
+    mind_the_lifeline();
     mind_the_key();
     for (const Event& event : job_.mailbox->take()) apply(event);
     take_reports();
@@ -134,6 +146,7 @@ int Launcher::run() {
     take_output_progress();
     mind_the_reader();
   }
+  if (orphaned_ && !job_.scratch.empty()) os::remove_folder(job_.scratch);
   if (!idle_) complain_at_once(cat(last_line_, last_line_.empty() ? "" : "; ", "output that nobody has read is lost"));
   return status_ == 0 && output_lost_ ? 1 : status_;
 }
@@ -142,7 +155,17 @@ Status Launcher::watch() {
   const int fds[] = {job_.signals.fd(), job_.agent->channel().fd(), job_.agent->pidfd(), job_.mailbox->fd(),
                      job_.output->fd()};
   for (const int fd : fds) RONDE_TRY(job_.events.add(fd, &no_source_));
-  return {};
+  if (job_.lifeline < 0) return {};
+  const Status status = job_.events.add(job_.lifeline, &lifeline_);
+  return status.ok() ? status : status.with_context(cat("--lifeline ", job_.lifeline));
+}
+
+// Whoever started this is gone: nobody reads results or output.
+void Launcher::mind_the_lifeline() {
+  if (!std::exchange(lifeline_.ended, false)) return;
+  job_.events.remove(job_.lifeline);
+  orphaned_ = interrupted_ = true;
+  apply(Interrupted{SIGTERM});
 }
 
 bool Launcher::over() const {
@@ -354,7 +377,10 @@ Result<Job> start_job(const RunOptions& options, const Environment& env, const s
           .agent = {},
           .output = {},
           .mailbox = std::make_unique<Mailbox>(std::move(bell)),
-          .store = {}};
+          .store = {},
+          .lifeline = options.lifeline,
+          .scratch = options.scratch};
+  if (job.lifeline >= 0) os::set_close_on_exec(job.lifeline, true);
   RONDE_ASSIGN(auto streams, JobOutput::open(options));
   job.order.command = options.command;
   job.order.program = program;

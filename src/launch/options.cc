@@ -41,6 +41,13 @@ Result<int> check_np(const std::optional<std::string>& text) {
   return *np;
 }
 
+Result<int> check_lifeline(const std::optional<std::string>& text) {
+  if (!text) return -1;
+  const auto descriptor = parse_number<int>(*text);
+  if (descriptor && *descriptor > 2) return *descriptor;
+  return bad(cat("--lifeline ", shown(*text), ": it must be the number of an open descriptor above 2"));
+}
+
 Result<Duration> check_grace(const std::optional<std::string>& text) {
   if (!text) return RunOptions{}.grace;
   const auto seconds = parse_number<double>(*text);
@@ -66,6 +73,8 @@ Result<RunOptions> check_run(const RunTexts& texts) {
   RunOptions out;
   RONDE_ASSIGN(out.np, check_np(texts.np));
   RONDE_ASSIGN(out.grace, check_grace(texts.grace));
+  RONDE_ASSIGN(out.lifeline, check_lifeline(texts.lifeline));
+  out.scratch = texts.scratch.value_or("");
   for (const auto& text : texts.env) {
     RONDE_ASSIGN(auto entry, check_env(text));
     out.env.push_back(std::move(entry));

@@ -24,6 +24,8 @@ struct RunOptions {
   bool prefix = true;
   std::string output_dir;  // "": the console
   Duration grace = std::chrono::seconds(3);
+  int lifeline = -1;    // a pipe of whoever started this; its end ends the job as SIGTERM does, and removes `scratch`
+  std::string scratch;  // a folder; "": none
 };
 
 // As they stand on the command line.
@@ -33,6 +35,8 @@ struct RunTexts {
   bool no_prefix = false;
   std::optional<std::string> output_dir;
   std::optional<std::string> grace;
+  std::optional<std::string> lifeline;
+  std::optional<std::string> scratch;
   std::vector<std::string> command;
 };
 Result<RunOptions> check_run(const RunTexts& texts);

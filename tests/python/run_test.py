@@ -3,8 +3,10 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,72 @@ def test_the_program_hands_on_no_signal_that_python_ignores(start):
     show = ["run", "-np", "1", "grep", "SigIgn", "/proc/self/status"]
     ended = subprocess.run([sys.executable, *start, *show], capture_output=True, text=True, timeout=60, check=True)
     assert int(ended.stdout.split()[1], 16) == 0
+
+
+CALLER = """
+import os, signal, sys, time
+import ronde
+
+def work(folder):
+    def save(*_):
+        time.sleep(1.5)
+        open(os.path.join(folder, f"saved.{os.environ['RONDE_RANK']}"), "w").close()
+        sys.exit(1)
+    signal.signal(signal.SIGINT, save)
+    signal.signal(signal.SIGTERM, save)
+    open(os.path.join(folder, f"{os.getpid()}.pid"), "w").close()
+    time.sleep(60)
+
+ronde.run(work, (sys.argv[1],), np=2)
+"""
+
+
+def started_caller(tmp_path):
+    """A program in ronde.run, its ranks at work, and the folder that they write to."""
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (tmp_path / "tmp").mkdir()
+    program = tmp_path / "caller.py"
+    program.write_text(CALLER)
+    caller = subprocess.Popen(
+        [sys.executable, str(program), str(notes)],
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: len(list(notes.glob("*.pid"))) == 2, 60)
+    return caller, notes
+
+
+def wait_until(condition, seconds):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def is_running(pid):
+    return os.path.exists(f"/proc/{pid}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_caller_that_is_killed_leaves_no_rank_and_no_file(tmp_path, number):
+    caller, notes = started_caller(tmp_path)
+    pids = [int(path.stem) for path in notes.glob("*.pid")]
+    os.kill(caller.pid, number)
+    caller.wait(10)
+    wait_until(lambda: not any(map(is_running, pids)), 10)
+    assert len(list(notes.glob("saved.*"))) == 2, "they had their SIGTERM"
+    wait_until(lambda: not list((tmp_path / "tmp").iterdir()), 5)
+
+
+@pytest.mark.parametrize("whole_group", [True, False])
+def test_after_ctrl_c_the_ranks_may_take_their_time(tmp_path, whole_group):
+    caller, notes = started_caller(tmp_path)
+    if whole_group:
+        os.killpg(caller.pid, signal.SIGINT)
+    else:
+        os.kill(caller.pid, signal.SIGINT)
+    assert caller.wait(20) == -signal.SIGINT
+    assert len(list(notes.glob("saved.*"))) == 2
+    assert list((tmp_path / "tmp").iterdir()) == []
