@@ -3,7 +3,6 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sodium REQUIRED libsodium)
 find_library(SODIUM_ARCHIVE libsodium.a REQUIRED HINTS ${sodium_LIBRARY_DIRS})

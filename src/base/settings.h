@@ -39,7 +39,6 @@ struct Settings {
   Spin spin = Spin::Auto;
   Duration heartbeat = std::chrono::seconds(1);
   std::string listen;
-  bool deterministic = false;
   bool operator==(const Settings&) const = default;
 };
 

@@ -45,8 +45,6 @@ constexpr SettingRow kRows[] = {
     {"listen", TextField{&Settings::listen, "an address or a host name of this machine"},
      "Where the other ranks reach this one. Empty: the loopback if all ranks are on this host, otherwise the address "
      "under which this host reaches the store."},
-    {"deterministic", BoolField{&Settings::deterministic},
-     "Results are bit-equal from run to run, not only from rank to rank."},
 };
 
 constexpr IdentityRow kIdentity[] = {
@@ -58,9 +56,7 @@ constexpr IdentityRow kIdentity[] = {
     {"RONDE_KEY_FILE", "File with the job's key; only its owner may read it."},
     {"RONDE_BROKER", "Abstract socket from which the ranks of a host get their shared memory."},
     {"RONDE_JOB", "Mark by which the processes of a job are found."},
-    {"RONDE_HOSTNAME", "Name of this host in messages."},
     {"RONDE_RUN_DIR", "Private folder of the job, removed at its end."},
-    {"RONDE_BIN", "The `ronde` program to start."},
 };
 
 }  // namespace

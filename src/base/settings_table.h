@@ -27,9 +27,6 @@ struct IntField {
   int least;
   int most;
 };
-struct BoolField {
-  bool Settings::*member;
-};
 struct TextField {
   std::string Settings::*member;
   std::string_view expected;
@@ -40,8 +37,8 @@ struct ChoiceField {
   std::span<const std::string_view> names;  // by value
 };
 
-using SettingField = std::variant<DurationField, SizeField, IntField, BoolField, TextField,
-                                  ChoiceField<TransportChoice>, ChoiceField<LogLevel>, ChoiceField<Spin>>;
+using SettingField = std::variant<DurationField, SizeField, IntField, TextField, ChoiceField<TransportChoice>,
+                                  ChoiceField<LogLevel>, ChoiceField<Spin>>;
 
 struct SettingRow {
   std::string_view name;

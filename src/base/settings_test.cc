@@ -41,8 +41,7 @@ const NameValues kOthers = {{"RONDE_TRANSPORT", "tcp"},     {"RONDE_LOG_LEVEL", 
                             {"RONDE_BATCH_BYTES", "64K"},   {"RONDE_HOLD", "0"},
                             {"RONDE_SLOT_BYTES", "1M"},     {"RONDE_SLOTS", "8"},
                             {"RONDE_SEGMENT_BYTES", "100"}, {"RONDE_SPIN", "off"},
-                            {"RONDE_HEARTBEAT", "0.25"},    {"RONDE_LISTEN", "10.0.0.1"},
-                            {"RONDE_DETERMINISTIC", "true"}};
+                            {"RONDE_HEARTBEAT", "0.25"},    {"RONDE_LISTEN", "10.0.0.1"}};
 
 TEST(Settings, every_row_reaches_its_field_and_no_other) {
   Settings expected;
@@ -58,7 +57,6 @@ TEST(Settings, every_row_reaches_its_field_and_no_other) {
   expected.spin = Spin::Off;
   expected.heartbeat = 250ms;
   expected.listen = "10.0.0.1";
-  expected.deterministic = true;
   EXPECT_EQ(kOthers.size(), setting_rows().size());
   EXPECT_EQ(parse_settings(kOthers).value().settings, expected);
 }
@@ -94,8 +92,6 @@ TEST(Settings, a_bad_value_is_told_with_name_value_and_what_was_expected) {
             "RONDE_SPIN=hard: not one of the choices; expected auto, yield, pause or off");
   EXPECT_EQ(error_of("RONDE_HOLD", "5ms"),
             "RONDE_HOLD=5ms: not a number; expected a number of milliseconds from 0 to 10000");
-  EXPECT_EQ(error_of("RONDE_DETERMINISTIC", "yes"),
-            "RONDE_DETERMINISTIC=yes: not a truth value; expected 0, 1, true or false");
   EXPECT_THAT(error_of("RONDE_SLOT_BYTES", "5000"), HasSubstr("not a multiple; expected"));
   EXPECT_THAT(error_of("RONDE_SLOT_BYTES", "5000"), HasSubstr("to 64M, a multiple of 4096"));
   EXPECT_EQ(with("RONDE_SLOTS", "x").status().code(), Code::InvalidArgument);
@@ -141,11 +137,8 @@ TEST(Settings, sizes_take_suffixes_and_nothing_else) {
   }
 }
 
-TEST(Settings, choices_and_truth_values_ignore_case) {
+TEST(Settings, choices_ignore_case) {
   EXPECT_EQ(with("RONDE_TRANSPORT", "SHM").value().settings.transport, TransportChoice::Shm);
-  EXPECT_TRUE(with("RONDE_DETERMINISTIC", "1").value().settings.deterministic);
-  EXPECT_TRUE(with("RONDE_DETERMINISTIC", "True").value().settings.deterministic);
-  EXPECT_FALSE(with("RONDE_DETERMINISTIC", "0").value().settings.deterministic);
 }
 
 TEST(Settings, log_levels_are_those_of_the_log) {

@@ -99,13 +99,6 @@ struct Parse {
     into.*field.member = number;
     return {};
   }
-  std::string_view operator()(const BoolField& field) const {
-    const std::string word = lower(text);
-    const bool yes = word == "1" || word == "true";
-    if (!yes && word != "0" && word != "false") return "not a truth value";
-    into.*field.member = yes;
-    return {};
-  }
   std::string_view operator()(const TextField& field) const {
     into.*field.member = std::string(text);
     return {};
@@ -124,7 +117,6 @@ struct Format {
   std::string operator()(const DurationField& field) const { return cat(in_units(settings.*field.member, field.unit)); }
   std::string operator()(const SizeField& field) const { return format_size(settings.*field.member); }
   std::string operator()(const IntField& field) const { return cat(settings.*field.member); }
-  std::string operator()(const BoolField& field) const { return cat(settings.*field.member); }
   std::string operator()(const TextField& field) const { return settings.*field.member; }
   template <class Enum>
   std::string operator()(const ChoiceField<Enum>& field) const {
@@ -157,7 +149,6 @@ std::string expected_of(const SettingField& field) {
                                      format_size(f.least), " to ", format_size(f.most), multiple);
                         },
                         [](const IntField& f) { return cat("a whole number from ", f.least, " to ", f.most); },
-                        [](const BoolField&) { return std::string("0, 1, true or false"); },
                         [](const TextField& f) { return std::string(f.expected); },
                         [](const auto& choice) { return names_joined(choice.names); },
                     },

@@ -48,8 +48,10 @@ Result<std::shared_ptr<engine::Engine>> start_from_environment() {
                engine::parse_identity([&](const char* name) { return find(environment, name); }));
   set_log_level(parsed.settings.log_level);
   set_log_context(identity.size > 1 ? identity.rank : -1);
+  // The launcher has warned already.
+  const bool warns = identity.rank == 0 && !identity.launched;
   for (const std::string& warning : parsed.warnings) {
-    if (identity.rank == 0) log_warning(warning);
+    if (warns) log_warning(warning);
   }
   Process& process = Process::instance();
   process.watch_forks();

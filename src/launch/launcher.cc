@@ -395,7 +395,6 @@ Result<Job> start_job(const RunOptions& options, const Environment& env, const s
   const JobFacts facts{.job = job.id,
                        .store = job.store->address().to_string(),
                        .run_dir = job.order.run_dir,
-                       .program = os::own_program(),
                        .master_addr = "127.0.0.1",
                        .master_port = port};
   const std::vector<HostSlots> hosts = {{os::host_name(), options.np, os::usable_cores()}};

@@ -10,9 +10,9 @@
 namespace ronde::launch {
 namespace {
 
-constexpr std::string_view kOwnVariables[] = {"RONDE_RANK",    "RONDE_SIZE",   "RONDE_LOCAL_RANK", "RONDE_LOCAL_SIZE",
-                                              "RONDE_STORE",   "RONDE_BROKER", "RONDE_KEY_FILE",   "RONDE_JOB",
-                                              "RONDE_RUN_DIR", "RONDE_BIN"};
+constexpr std::string_view kOwnVariables[] = {"RONDE_RANK",       "RONDE_SIZE",  "RONDE_LOCAL_RANK",
+                                              "RONDE_LOCAL_SIZE", "RONDE_STORE", "RONDE_BROKER",
+                                              "RONDE_KEY_FILE",   "RONDE_JOB",   "RONDE_RUN_DIR"};
 
 template <class T>
 std::optional<T> parse_number(std::string_view text) {

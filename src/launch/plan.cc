@@ -32,13 +32,9 @@ Additions rank_additions(const RankPlan& rank, int size) {
 }
 
 Environment job_environment(const Environment& base, const JobFacts& facts) {
-  const Additions additions = {{"RONDE_STORE", facts.store},
-                               {"RONDE_KEY_FILE", cat(facts.run_dir, "/key")},
-                               {"RONDE_JOB", facts.job},
-                               {"RONDE_RUN_DIR", facts.run_dir},
-                               {"RONDE_BIN", facts.program},
-                               {"MASTER_ADDR", facts.master_addr},
-                               {"MASTER_PORT", cat(facts.master_port)}};
+  const Additions additions = {{"RONDE_STORE", facts.store},       {"RONDE_KEY_FILE", cat(facts.run_dir, "/key")},
+                               {"RONDE_JOB", facts.job},           {"RONDE_RUN_DIR", facts.run_dir},
+                               {"MASTER_ADDR", facts.master_addr}, {"MASTER_PORT", cat(facts.master_port)}};
   return with_additions(base, additions);
 }
 

@@ -42,7 +42,6 @@ struct JobFacts {
   std::string job;    // random
   std::string store;  // host:port
   std::string run_dir;
-  std::string program;  // path of ronde
   std::string master_addr;
   int master_port = 0;
 };

@@ -6,12 +6,8 @@
 namespace ronde::launch {
 namespace {
 
-const JobFacts kFacts{.job = "j",
-                      .store = "127.0.0.1:5",
-                      .run_dir = "/r",
-                      .program = "/bin/ronde",
-                      .master_addr = "127.0.0.1",
-                      .master_port = 7};
+const JobFacts kFacts{
+    .job = "j", .store = "127.0.0.1:5", .run_dir = "/r", .master_addr = "127.0.0.1", .master_port = 7};
 
 StartPlan plan_of(int np, const std::vector<HostSlots>& hosts, const Environment& env = {},
                   const Additions& given = {}) {
@@ -50,7 +46,6 @@ TEST(StartPlan, ranks_of_one_host_know_their_place) {
     EXPECT_EQ(value(plan.hosts[0], rank, "RONDE_KEY_FILE"), "/r/key");
     EXPECT_EQ(value(plan.hosts[0], rank, "RONDE_RUN_DIR"), "/r");
     EXPECT_EQ(value(plan.hosts[0], rank, "RONDE_JOB"), "j");
-    EXPECT_EQ(value(plan.hosts[0], rank, "RONDE_BIN"), "/bin/ronde");
     EXPECT_EQ(value(plan.hosts[0], rank, "MASTER_ADDR"), "127.0.0.1");
     EXPECT_EQ(value(plan.hosts[0], rank, "MASTER_PORT"), "7");
     EXPECT_EQ(value(plan.hosts[0], rank, "PYTHONUNBUFFERED"), "1");

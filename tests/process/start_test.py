@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -144,6 +147,14 @@ def test_a_bad_setting_is_an_error_and_an_unknown_one_a_warning(launches):
     assert sum("RONDE_TRANSPRT" in line for line in unknown.err_lines) == 1
     assert "did you mean RONDE_TRANSPORT?" in unknown.err.decode()
     assert "did you mean" not in launches.run("run", "-np", "2", "true", env={"RONDE_FOO": "1"}).err.decode()
+
+
+def test_an_unknown_name_is_one_warning_also_where_the_ranks_read_it():
+    command = [str(Path(sys.executable).with_name("ronde")), "run", "-np", "2", sys.executable, "-c"]
+    script = "import ronde.torch as hvd; hvd.init(); hvd.shutdown()"
+    env = {**os.environ, "RONDE_TRANSPRT": "tcp"}
+    ended = subprocess.run([*command, script], env=env, capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stderr.count("RONDE_TRANSPRT") == 1, ended.stderr
 
 
 def test_settings_given_as_options_reach_the_ranks(launches):
