@@ -202,8 +202,8 @@ TEST(Settings, a_short_name_that_is_unknown_is_not_taken_for_any_other_short_one
 
 TEST(Settings, names_that_say_who_a_process_is_are_known_and_not_looked_at) {
   NameValues environment;
-  for (const char* name : {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "STORE", "KEY_FILE", "BROKER", "JOB", "HOSTNAME",
-                           "RUN_DIR", "BIN"}) {
+  for (const char* name :
+       {"RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "STORE", "KEY_FILE", "BROKER", "JOB", "RUN_DIR"}) {
     environment.emplace_back(cat("RONDE_", name), "?!");
   }
   EXPECT_EQ(environment.size(), identity_rows().size());

@@ -339,14 +339,16 @@ Result<int> free_port() {
 }
 
 Result<std::unique_ptr<member::StoreServer>> start_store(const member::Key& key, int size, Mailbox* mailbox) {
+  // Who has the key may still give a wrong number of a rank; the store answers to that.
+  const auto put = [mailbox, size](auto event) {
+    if (event.rank >= 0 && event.rank < size) mailbox->put(std::move(event));
+  };
   member::StoreServer::Callbacks callbacks;
-  callbacks.on_failure = [mailbox](int32_t rank, member::Failing what) {
-    mailbox->put(Told{rank, std::move(what.text), what.code});
-  };
   callbacks.on_open = [mailbox] { mailbox->put(Arrived{}); };
-  callbacks.on_leave = [mailbox](int32_t rank, uint32_t order) {
-    mailbox->put(LeftJob{rank, static_cast<int>(order)});
+  callbacks.on_failure = [put](int32_t rank, member::Failing what) {
+    put(Told{rank, std::move(what.text), what.code});
   };
+  callbacks.on_leave = [put](int32_t rank, uint32_t order) { put(LeftJob{rank, static_cast<int>(order)}); };
   return member::StoreServer::start({.listen = {"127.0.0.1", 0}, .key = key, .size = size}, std::move(callbacks));
 }
 

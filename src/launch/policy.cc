@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace ronde::launch {
+namespace {
+
+constexpr std::string_view kQuietly = "exited with status 0 without shutting down";
+
+}  // namespace
 
 Policy::Policy(Options options)
     : options_(std::move(options)), ranks_(options_.hosts.size()), running_(static_cast<int>(ranks_.size())) {}
@@ -66,6 +71,7 @@ void Policy::on_failure(int rank, Time now) {
 }
 
 void Policy::on(const Arrived&, Time) {
+  arrived_ = true;
   for (Rank& rank : ranks_) rank.left = kStays;
 }
 
@@ -111,8 +117,7 @@ void Policy::on(const Tick&, Time now) {
   }
   if (quiet_until_ <= now) {
     quiet_until_ = kNever;
-    if (running_ > 0)
-      publish(quiet_, Code::PeerLost, cat(name(quiet_, true), " exited with status 0 without shutting down"));
+    if (running_ > 0) publish(quiet_, Code::PeerLost, cat(name(quiet_, true), " ", kQuietly));
   }
   if (term_at_ <= now) {
     term_at_ = kNever;
@@ -129,6 +134,7 @@ void Policy::blame(int rank, Time now) {
   if (blamed_ >= 0 || interrupt_ != 0) return;
   blamed_ = rank;
   const auto& ending = ranks_[rank].ending;
+  others_ = running_ - (ending ? 0 : 1);
   const bool may_tell = ending && ending->kind == Ending::Kind::Exited && ranks_[rank].told.empty();
   publish_at_ = may_tell ? now + kTellPatience : now;
   begin_to_end(now);
@@ -171,17 +177,25 @@ std::string Policy::what_happened(int rank) const {
   return it.ending ? describe(*it.ending, it.told) : cat("failed: ", it.told);
 }
 
+Verdict Policy::blaming() const {
+  const Rank& rank = ranks_[blamed_];
+  // One that told its failure and then had to be ended failed with its own words, not by our signal.
+  const bool by_us = !rank.ending || (rank.ended_by_us && !rank.told.empty());
+  const std::string what = by_us ? cat("failed: ", rank.told) : describe(*rank.ending, rank.told);
+  const std::string rest =
+      others_ == 0 ? "" : cat("; the other ", others_ == 1 ? "rank was" : cat(others_, " ranks were"), " ended");
+  return {by_us ? 1 : exit_status(*rank.ending), blamed_, cat(name(blamed_, false), " ", what, rest, origin())};
+}
+
+// The rank that fails first may have failed because another, to which it spoke, went without a word.
+std::string Policy::origin() const {
+  const bool spoke = arrived_ && quiet_ >= 0 && !has_left(quiet_);
+  if (!spoke || ranks_[blamed_].told.find(kQuietly) != std::string::npos) return "";
+  return cat("; ", name(quiet_, false), " had ", kQuietly);
+}
+
 Verdict Policy::verdict() const {
-  if (blamed_ >= 0) {
-    const Rank& rank = ranks_[blamed_];
-    // One that told its failure and then had to be ended failed with its own words, not by our signal.
-    const bool by_us = !rank.ending || (rank.ended_by_us && !rank.told.empty());
-    const std::string what = by_us ? cat("failed: ", rank.told) : describe(*rank.ending, rank.told);
-    const auto others = ranks_.size() - 1;
-    const std::string rest =
-        others == 0 ? "" : cat("; the other ", others == 1 ? "rank was" : cat(others, " ranks were"), " ended");
-    return {by_us ? 1 : exit_status(*rank.ending), blamed_, cat(name(blamed_, false), " ", what, rest)};
-  }
+  if (blamed_ >= 0) return blaming();
   if (interrupt_ != 0) {
     return {128 + interrupt_, -1,
             cat("interrupted by signal ", signal_text(interrupt_), killed_ ? "; the ranks were killed" : "")};

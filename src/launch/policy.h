@@ -126,6 +126,8 @@ class Policy {
   void begin_to_end(Time now);
   std::string name(int rank, bool with_host) const;
   std::string what_happened(int rank) const;
+  Verdict blaming() const;
+  std::string origin() const;
 
   Options options_;
   std::vector<Rank> ranks_;
@@ -133,7 +135,9 @@ class Policy {
   std::vector<Action> actions_;  // of the present step
 
   int blamed_ = -1;
+  int others_ = 0;            // that ran when it was blamed
   Time publish_at_ = kNever;  // the cause of blamed_
+  bool arrived_ = false;      // all ranks, at least once: they use the engine
   bool published_ = false;
   int suspect_ = -1;  // failed, and may suffer from one that left before
   Time suspect_until_ = kNever;

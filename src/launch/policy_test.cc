@@ -248,6 +248,34 @@ TEST(Policy, whoever_fails_because_another_went_quietly_gives_the_status) {
   EXPECT_EQ(run.policy.verdict().blamed, 0);
 }
 
+// Runs a job of three where rank 1 goes quietly and rank 0 fails of it.
+std::string line_after_a_quiet_exit(const std::vector<Event>& before, const std::string& told) {
+  JobRun run(3);
+  for (const Event& event : before) run.step(event);
+  run.step(Ended{1, kOk});
+  run.after(kLeavePatience);
+  if (!told.empty()) run.step(Told{0, told});
+  run.step(Ended{0, status(3)});
+  run.after(3s);
+  run.step(Ended{2, killed(SIGTERM)});
+  return run.policy.verdict().line;
+}
+
+TEST(Policy, the_last_line_names_who_went_quietly_beside_the_rank_that_failed_of_it) {
+  const std::string failed = "rank 0 (pid 100) exited with status 3";
+  const std::string ended = "; the other rank was ended";
+  const std::string origin = "rank 1 (pid 101) had exited with status 0 without shutting down";
+  EXPECT_EQ(line_after_a_quiet_exit({Arrived{}}, ""), cat(failed, ended, "; ", origin));
+  EXPECT_EQ(line_after_a_quiet_exit({Arrived{}}, "Odd: x"), cat(failed, " after Odd: x", ended, "; ", origin));
+  const std::string told = "PeerLostError: rank 1 exited with status 0 without shutting down";
+  EXPECT_EQ(line_after_a_quiet_exit({Arrived{}}, told), cat(failed, " after ", told, ended));
+  EXPECT_EQ(line_after_a_quiet_exit({Arrived{}, LeftJob{1}}, ""), cat(failed, ended));
+}
+
+TEST(Policy, ranks_that_do_not_use_the_engine_may_end_when_they_like) {
+  EXPECT_EQ(line_after_a_quiet_exit({}, ""), "rank 0 (pid 100) exited with status 3; the other rank was ended");
+}
+
 TEST(Policy, an_interrupt_is_forwarded_and_blames_nobody) {
   JobRun run(2);
   EXPECT_EQ(run.step(Interrupted{SIGINT}), Actions{"signal 2"});
