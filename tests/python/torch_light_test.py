@@ -10,6 +10,7 @@ import torch
 import ronde.torch as hvd
 from ronde.torch import placement
 from ronde.torch.dtypes import CODE_OF, dtype_code
+from ronde.torch.gradient_names import gradient_name
 from ronde.torch.optimizer import _named
 
 
@@ -91,6 +92,18 @@ def test_names_of_parameters():
         _named(optimizer, [("x", p) for p in model.parameters()])
     with pytest.raises(ValueError, match="tuples"):
         _named(optimizer, list(model.parameters()))
+
+
+def test_names_of_gradients():
+    one, other, third = (torch.nn.Parameter(torch.ones(1)) for _ in range(3))
+    assert gradient_name(one, "rule.w") == b"gradient.rule.w"
+    assert gradient_name(other, "rule.w") == b"gradient.rule.w#2"
+    assert gradient_name(one, "rule.w") == b"gradient.rule.w"
+    assert gradient_name(one, "rule.v") == b"gradient.rule.v"
+    del other  # names do not depend on what is still there
+    assert gradient_name(third, "rule.w") == b"gradient.rule.w#3"
+    given = {gradient_name(torch.nn.Parameter(torch.ones(1)), name) for name in ("x", "x#2", "x", "x", "x#2", "x#3")}
+    assert len(given) == 6
 
 
 def test_options_that_do_not_fit(alone):

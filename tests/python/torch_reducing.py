@@ -5,7 +5,10 @@ Runs on every rank; see launch.py.
 
 from __future__ import annotations
 
+import time
+
 import torch
+from torch import nn
 from torch_tools import TorchSuite, batches, loss_of, worst
 
 import ronde.torch as hvd
@@ -24,6 +27,55 @@ class InPlaceCompressor:
 
 
 class ReducingSuite(TorchSuite):
+    # --- names ---
+
+    def some_steps(self, model, optimizer, seed: int = 0) -> None:
+        for batch in batches(2 + seed)[seed:]:
+            optimizer.zero_grad()
+            loss_of(model, self.mine(batch)).backward()
+            optimizer.step()
+
+    def check_an_optimizer_made_anew_where_the_old_one_is_kept_on_one_rank(self) -> None:
+        """Names must not depend on what has been collected; nor may a gradient that is still under way matter."""
+        for compression in (hvd.Compression.none, hvd.Compression.fp16):
+            model, _ = self.twins()
+            unused = nn.Parameter(torch.zeros(3, dtype=torch.float64))  # so that windows stay open after backward()
+            kept = []
+            for epoch in range(4):
+                optimizer = hvd.DistributedOptimizer(
+                    torch.optim.SGD([*model.parameters(), unused], lr=0.1, momentum=0.9),
+                    [*model.named_parameters("anew"), ("unused", unused)],
+                    compression=compression,
+                )
+                self.some_steps(model, optimizer, epoch)
+                if epoch % 2:
+                    optimizer.zero_grad()
+                    time.sleep(0.1 if self.rank == 1 else 0)
+                    loss_of(model, self.mine(batches(1)[0])).backward()
+                if self.rank == 1:
+                    kept.append(optimizer)
+                del optimizer
+            self.agree(model)
+
+    def check_an_optimizer_made_anew_after_a_restart(self) -> None:
+        model, _ = self.twins()
+        unused = nn.Parameter(torch.zeros(3, dtype=torch.float64))
+        for epoch in range(3):
+            plain = torch.optim.SGD([*model.parameters(), unused], lr=0.1)
+            optimizer = hvd.DistributedOptimizer(plain, [*model.named_parameters("again"), ("unused", unused)])
+            self.some_steps(model, optimizer, epoch)
+            optimizer.zero_grad()
+            loss_of(model, self.mine(batches(1)[0])).backward()
+            del optimizer
+            hvd.barrier()
+            hvd.shutdown()
+            hvd.init()
+            handles = [hvd.allreduce_async(torch.ones(1), name=f"restarted.{i}", op=hvd.Sum) for i in range(20)]
+            plain.zero_grad()
+            self.some_steps(model, hvd.DistributedOptimizer(plain, backward_passes_per_step=1), epoch)
+            assert all(hvd.synchronize(handle).item() == self.size for handle in handles)
+        self.agree(model)
+
     # --- compressors ---
 
     def check_a_compressor_that_works_in_place_is_undone(self) -> None:
@@ -78,3 +130,18 @@ class ReducingSuite(TorchSuite):
                 assert abs(loss - expected) <= 1e-6
         for other in (None, thing, "text", 3, torch.tensor(3), torch.ones(2)):
             assert self.fit(model, optimizer, self.mine(batch), result=lambda _, o=other: o)[0] is other
+
+    def check_zz_one_more_optimizer_on_one_rank_disturbs_nobody(self) -> None:
+        """Last, because ranks number what has no name: that of later optimizers would not meet."""
+
+        def wrap(model, named):
+            names = model.named_parameters("one_more") if named else None
+            return hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), names)
+
+        for named, named_extra, of_same_model in ((False, False, True), (True, True, True), (True, False, False)):
+            model, other = self.twins()
+            if self.rank == 0:
+                wrap(model if of_same_model else other, named_extra)
+            optimizer = wrap(model, named)
+            self.some_steps(model, optimizer)
+            self.agree(model)

@@ -14,7 +14,6 @@ another one takes a parameter over) breaks that circle.
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,39 +27,65 @@ from ronde.core.ops import ALLREDUCE, Average
 from ronde.core.window import Ready, State, StepClock, Window
 from ronde.torch.compression import is_unchanged
 from ronde.torch.dtypes import dtype_code
+from ronde.torch.gradient_names import gradient_name
 from ronde.torch.submission import MORE, submit_in_place
 
 _clock = StepClock()
-_instances = itertools.count()
-_owners = WeakTensorKeyDictionary()  # parameter → weak reference to the Reducer whose hooks it has
+_owners = WeakTensorKeyDictionary()  # parameter → (weak reference to the Reducer whose hooks it has, its flight)
 _alive: weakref.WeakSet[Reducer] = weakref.WeakSet()
 
 
 def _forget_all() -> None:
     for reducer in _alive:
         reducer.forget()
+    for _, flight in _owners.values():  # also those of Reducers that are gone
+        flight.handle = None
 
 
 engine.at_shutdown(_forget_all)
 
 
-class _Slot:
-    """A parameter, and what is in flight for it."""
+class _Flight:
+    """The reduction of one gradient, while it is under way. Outlives its Reducer: whoever takes the parameter over
+    waits for it first, because the name is in flight. Must not refer to the parameter, which would never be freed.
+    """
 
-    __slots__ = ("handle", "hooks", "name", "node", "parameter", "restore", "taken_over")
+    __slots__ = ("handle", "restore")
 
-    def __init__(self, parameter: torch.nn.Parameter, name: str) -> None:
-        self.parameter = parameter
-        self.name = name.encode()
+    def __init__(self) -> None:
         self.handle: int | None = None
         self.restore: Callable[[torch.Tensor], None] | None = None
+
+    def wait(self) -> None:
+        """After Ctrl-C it is still under way and may be waited for again."""
+        if self.handle is None:
+            return
+        try:
+            reduced = synchronize(self.handle)
+        except Exception:
+            self.handle = self.restore = None
+            raise
+        restore, self.handle, self.restore = self.restore, None, None
+        if restore is not None and reduced is not None:
+            restore(reduced)
+
+
+class _Slot:
+    """A parameter of a Reducer."""
+
+    __slots__ = ("flight", "hooks", "name", "node", "parameter", "taken_over")
+
+    def __init__(self, parameter: torch.nn.Parameter, name: bytes) -> None:
+        self.parameter = parameter
+        self.name = name
+        self.flight = _Flight()
         self.hooks: list[Any] = []
         self.node: Any = None  # keeps the gradient accumulator, and so the hook on it, alive
         self.taken_over = False
 
 
 class Reducer:
-    """The gradients of one optimizer. Names are unique by construction: they begin with the number of the instance."""
+    """The gradients of one optimizer."""
 
     def __init__(
         self,
@@ -71,29 +96,35 @@ class Reducer:
         prescale: float,
         postscale: float,
     ) -> None:
-        self._instance = next(_instances)
         self._compression = compression
         self.op = op
         self._prescale = prescale
         self._postscale = postscale
         self._slots: dict[torch.nn.Parameter, _Slot] = {}
         self.window = Window((), passes, _clock)
-        for name, parameter in named:
-            self.add(parameter, name)
+        self.add(list(named))
         self.window.expect_all()
         _alive.add(self)
 
-    def add(self, parameter: torch.nn.Parameter, name: str) -> None:
-        """Hooks a parameter. ``ValueError`` if its dtype is not supported. Another Reducer's hooks on it are
-        removed.
+    def add(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
+        """Hooks parameters; the hooks of other Reducers on them are removed. ``ValueError``, before anything has
+        changed, if the dtype of one is not supported.
         """
-        dtype_code(parameter)
-        owner = _owners.get(parameter)
+        for _, parameter in named:
+            dtype_code(parameter)
+        slots = [_Slot(parameter, gradient_name(parameter, name)) for name, parameter in named]
+        before = [_owners[slot.parameter] for slot in slots if slot.parameter in _owners]
+        _wait_for_all(flight for _, flight in before)
+        for slot in slots:
+            self._hook(slot)
+
+    def _hook(self, slot: _Slot) -> None:
+        parameter = slot.parameter
+        owner, _ = _owners.get(parameter, (None, None))
         other = owner() if owner is not None else None
         if other is not None:
             other.give_up(parameter)
-        _owners[parameter] = weakref.ref(self)
-        slot = _Slot(parameter, f"gradient.{self._instance}.{name}")
+        _owners[parameter] = (weakref.ref(self), slot.flight)
         self._slots[parameter] = slot
         self.window.add(slot)
         # The accumulator's own pre-hook runs before .grad is touched, and not at all under autograd.grad().
@@ -102,13 +133,9 @@ class Reducer:
         slot.hooks.append(slot.node.register_prehook(lambda _: self._before_accumulation(slot)))
         slot.hooks.append(parameter.register_post_accumulate_grad_hook(lambda _: self._after_accumulation(slot)))
 
-    def __contains__(self, parameter: torch.nn.Parameter) -> bool:
-        return parameter in self._slots
-
     def give_up(self, parameter: torch.nn.Parameter) -> None:
-        """Another optimizer takes the parameter over."""
+        """Another Reducer, which has waited for what was under way, takes the parameter over."""
         slot = self._slots[parameter]
-        self._await(slot)
         slot.taken_over = True
         _unhook(slot)
 
@@ -130,7 +157,7 @@ class Reducer:
         elif window.state is State.OPEN and window.is_submitted(slot):
             if kept:
                 self._raise_extra_backward(slot)
-            self._await(slot)
+            slot.flight.wait()
             window.forget(slot)
 
     def _raise_extra_backward(self, slot: _Slot) -> None:
@@ -157,40 +184,21 @@ class Reducer:
     def _submit(self, slot: _Slot, flags: int) -> None:
         gradient = slot.parameter.grad
         compressed, context = self._compression.compress(gradient)
-        slot.handle = submit_in_place(
+        slot.flight.handle = submit_in_place(
             ALLREDUCE, compressed, slot.name, self.op, 0, self._prescale, self._postscale, flags, bump=False
         )
-        slot.restore = None
+        slot.flight.restore = None
         if not is_unchanged(self._compression, gradient, compressed):
             decompress = self._compression.decompress
-            slot.restore = lambda reduced: gradient.copy_(decompress(reduced, context))
-
-    def _await(self, slot: _Slot) -> None:
-        """Waits for what is in flight for the parameter. After Ctrl-C it is still in flight and may be waited for
-        again.
-        """
-        if slot.handle is None:
-            return
-        try:
-            reduced = synchronize(slot.handle)
-        except Exception:
-            slot.handle = None
-            raise
-        slot.handle = None
-        if slot.restore is not None and reduced is not None:
-            slot.restore(reduced)
+            slot.flight.restore = lambda reduced: gradient.copy_(decompress(reduced, context))
 
     def _await_all(self) -> None:
-        """Waits for everything in flight, and raises the first error only then: nothing of ours is left behind it."""
-        first: Exception | None = None
-        for slot in self._slots.values():
-            try:
-                self._await(slot)
-            except Exception as error:  # it is raised below
-                first = first or error
-        if first is not None:
+        """Waits for everything in flight."""
+        try:
+            _wait_for_all(slot.flight for slot in self._slots.values())
+        except Exception:
             self.window.restart()
-            raise first
+            raise
 
     def finish(self, groups: list[dict[str, Any]]) -> None:
         """Reduces what has not been reduced in this window and waits for all of it: ``.grad`` is then the same on
@@ -219,10 +227,10 @@ class Reducer:
 
     def adopt(self, groups: list[dict[str, Any]]) -> None:
         """Hooks the parameters that were added, or made to require a gradient, since the last look."""
-        for g, group in enumerate(groups):
-            for i, parameter in enumerate(group["params"]):
-                if parameter.requires_grad and parameter not in self._slots:
-                    self.add(parameter, f"noname.{g}.{i}")
+        places = ((g, i, p) for g, group in enumerate(groups) for i, p in enumerate(group["params"]))
+        added = [(f"noname.{g}.{i}", p) for g, i, p in places if p.requires_grad and p not in self._slots]
+        if added:
+            self.add(added)
 
     def drop(self) -> None:
         """Throws the window away: waits until the engine has let go of the gradients, and starts anew."""
@@ -232,8 +240,20 @@ class Reducer:
     def forget(self) -> None:
         """Starts anew without a wait, when the engine has been shut down: nothing is in flight any more."""
         for slot in self._slots.values():
-            slot.handle = None
+            slot.flight.handle = None
         self.window.restart()
+
+
+def _wait_for_all(flights: Iterable[_Flight]) -> None:
+    """Raises the first error only when nothing is left behind it."""
+    first: Exception | None = None
+    for flight in flights:
+        try:
+            flight.wait()
+        except Exception as error:  # it is raised below
+            first = first or error
+    if first is not None:
+        raise first
 
 
 def _unhook(slot: _Slot) -> None:

@@ -37,8 +37,10 @@ def DistributedOptimizer(  # the name that users know
 ) -> torch.optim.Optimizer:
     """Wraps ``optimizer`` so that ``step()`` uses gradients reduced over all ranks.
 
-    ``named_parameters``: ``model.named_parameters()``; the names only make messages readable. Names given twice, or
-    given for some parameters only, are a ``ValueError``.
+    ``named_parameters``: ``model.named_parameters()``. Gradients meet those of the other ranks under these names (or
+    under their places in the optimizer), in the way that ``gradient_names`` describes: each rank may have more
+    optimizers for other models, and an optimizer may be made anew. Names given twice, or given for some parameters
+    only, are a ``ValueError``.
     ``compression``: what gradients travel as.
     ``backward_passes_per_step``: gradients are summed locally over so many ``backward()`` calls before they are
     reduced; one more before ``step()`` is an ``AssertionError``, fewer are allowed.

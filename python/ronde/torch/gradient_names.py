@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under which names gradients meet those of the other ranks.
+
+Rule. The gradient of a parameter that is called ``w`` is ``gradient.w``. If other parameters (other tensor objects)
+were called ``w`` before in this process, as in the second network of a GAN, it is ``gradient.w#2``, ``gradient.w#3``,
+… in the order in which they were first given to an optimizer. A parameter keeps its name when another optimizer
+takes it over.
+
+So names depend on the order in which a program wraps parameters that are called the same, and on nothing else: not
+on how many optimizers there are, nor on what has been collected already, which differs between ranks. An optimizer
+made anew each epoch uses the same names again, and one more optimizer on one rank only disturbs the others only if
+it calls other parameters the same before they are wrapped.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.utils.weak import WeakTensorKeyDictionary
+
+_names = WeakTensorKeyDictionary()  # parameter → {what it is called: its name}
+_given: dict[str, int] = {}  # name → how many parameters wanted it. Never shrinks: that would depend on collection
+
+
+def gradient_name(parameter: torch.nn.Parameter, called: str) -> bytes:
+    """The name of the parameter's gradient."""
+    known = _names.setdefault(parameter, {})
+    if called not in known:
+        known[called] = _unused(f"gradient.{called}")
+    return known[called].encode()
+
+
+def _unused(name: str) -> str:
+    while True:
+        number = _given[name] = _given.get(name, 0) + 1
+        if number == 1:
+            return name
+        numbered = f"{name}#{number}"
+        if numbered not in _given:
+            _given[numbered] = 1
+            return numbered
