@@ -104,6 +104,10 @@ def test_names_of_gradients():
     assert gradient_name(third, "rule.w") == b"gradient.rule.w#3"
     given = {gradient_name(torch.nn.Parameter(torch.ones(1)), name) for name in ("x", "x#2", "x", "x", "x#2", "x#3")}
     assert len(given) == 6
+    for wrong in ("x" * 1016, "n\0x", "\ud800"):
+        with pytest.raises(ValueError, match="bytes|null|surrogates"):
+            gradient_name(one, wrong)
+    assert len(gradient_name(one, "x" * 1015)) == 1024
 
 
 def test_options_that_do_not_fit(alone):

@@ -76,6 +76,27 @@ class ReducingSuite(TorchSuite):
             assert all(hvd.synchronize(handle).item() == self.size for handle in handles)
         self.agree(model)
 
+    # --- what is refused ---
+
+    def check_gradients_that_cannot_be_reduced_are_refused_before_anything_is_hooked(self) -> None:
+        weight = nn.Parameter(torch.ones(2))
+        for name, wrong, text in (
+            ("w" * 1020, nn.Parameter(torch.ones(2)), "1029 bytes"),
+            ("n\0w", nn.Parameter(torch.ones(2)), "null"),
+            ("c", nn.Parameter(torch.ones(2, dtype=torch.complex64)), "complex64"),
+            ("s", nn.Parameter(torch.eye(2).to_sparse()), "sparse"),
+            ("d", nn.Parameter(torch.ones([1] * 17)), "17 dimensions"),
+            ("m", nn.Parameter(torch.ones(2, device="meta")), "meta"),
+        ):
+            plain = torch.optim.SGD([weight, wrong], lr=0.1)
+            named = [("fine", weight), (name, wrong)]
+            self.raises(ValueError, lambda p=plain, n=named: hvd.DistributedOptimizer(p, n), text)
+            assert not weight._post_accumulate_grad_hooks
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD([weight], lr=0.1), [("fine", weight)])
+        group = {"params": [nn.Parameter(torch.ones(2, dtype=torch.complex64))]}
+        self.raises(ValueError, lambda: optimizer.add_param_group(group), "noname.1.0", "complex64")
+        assert len(optimizer.param_groups) == 1
+
     # --- compressors ---
 
     def check_a_compressor_that_works_in_place_is_undone(self) -> None:

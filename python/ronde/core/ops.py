@@ -34,7 +34,9 @@ DTYPES = {
     "bool": 7,
 }
 
+# What the engine takes at most.
 MOST_DIMENSIONS = 16
+LONGEST_NAME = 1024  # bytes
 
 
 def resolve_op(average: bool | None, op: int | None) -> int:

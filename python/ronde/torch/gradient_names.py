@@ -17,16 +17,18 @@ from __future__ import annotations
 import torch
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ronde.core.ops import LONGEST_NAME
+
 _names = WeakTensorKeyDictionary()  # parameter → {what it is called: its name}
 _given: dict[str, int] = {}  # name → how many parameters wanted it. Never shrinks: that would depend on collection
 
 
 def gradient_name(parameter: torch.nn.Parameter, called: str) -> bytes:
-    """The name of the parameter's gradient."""
+    """The name of the parameter's gradient. ``ValueError`` if it cannot be one."""
     known = _names.setdefault(parameter, {})
     if called not in known:
         known[called] = _unused(f"gradient.{called}")
-    return known[called].encode()
+    return _encoded(known[called])
 
 
 def _unused(name: str) -> str:
@@ -38,3 +40,14 @@ def _unused(name: str) -> str:
         if numbered not in _given:
             _given[numbered] = 1
             return numbered
+
+
+def _encoded(name: str) -> bytes:
+    encoded = name.encode()
+    if len(encoded) > LONGEST_NAME:
+        raise ValueError(
+            f"the name of a gradient has {len(encoded)} bytes, at most {LONGEST_NAME} are allowed: '{name[:60]}…'"
+        )
+    if b"\0" in encoded:
+        raise ValueError(f"the name of a gradient has a null character: {name!r}")
+    return encoded

@@ -26,8 +26,8 @@ from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, Average
 from ronde.core.window import Ready, State, StepClock, Window
 from ronde.torch.compression import is_unchanged
-from ronde.torch.dtypes import dtype_code
 from ronde.torch.gradient_names import gradient_name
+from ronde.torch.placement import refuse_unsupported
 from ronde.torch.submission import MORE, submit_in_place
 
 _clock = StepClock()
@@ -108,10 +108,10 @@ class Reducer:
 
     def add(self, named: list[tuple[str, torch.nn.Parameter]]) -> None:
         """Hooks parameters; the hooks of other Reducers on them are removed. ``ValueError``, before anything has
-        changed, if the dtype of one is not supported.
+        changed, if the gradient of one of them cannot be sent.
         """
-        for _, parameter in named:
-            dtype_code(parameter)
+        for name, parameter in named:
+            _refuse_unsupported(parameter, name)
         slots = [_Slot(parameter, gradient_name(parameter, name)) for name, parameter in named]
         before = [_owners[slot.parameter] for slot in slots if slot.parameter in _owners]
         _wait_for_all(flight for _, flight in before)
@@ -242,6 +242,13 @@ class Reducer:
         for slot in self._slots.values():
             slot.flight.handle = None
         self.window.restart()
+
+
+def _refuse_unsupported(parameter: torch.nn.Parameter, name: str) -> None:
+    try:
+        refuse_unsupported(parameter)
+    except ValueError as error:
+        raise ValueError(f"the gradient of the parameter '{name}' cannot be reduced: {error}") from None
 
 
 def _wait_for_all(flights: Iterable[_Flight]) -> None:

@@ -40,7 +40,7 @@ def DistributedOptimizer(  # the name that users know
     ``named_parameters``: ``model.named_parameters()``. Gradients meet those of the other ranks under these names (or
     under their places in the optimizer), in the way that ``gradient_names`` describes: each rank may have more
     optimizers for other models, and an optimizer may be made anew. Names given twice, or given for some parameters
-    only, are a ``ValueError``.
+    only, are a ``ValueError``, and so is a parameter whose gradient cannot be reduced.
     ``compression``: what gradients travel as.
     ``backward_passes_per_step``: gradients are summed locally over so many ``backward()`` calls before they are
     reduced; one more before ``step()`` is an ``AssertionError``, fewer are allowed.
@@ -231,5 +231,10 @@ class _Distributed:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group; its gradients are reduced like the others."""
         super().add_param_group(param_group)
-        if self._reducer is not None:
+        if self._reducer is None:
+            return
+        try:
             self._reducer.adopt(self.param_groups)
+        except ValueError:
+            self.param_groups.pop()
+            raise
