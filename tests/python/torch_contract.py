@@ -122,6 +122,27 @@ class TorchContract(Contract):
         finally:
             placement.is_staged = chosen
 
+    def check_another_default_device(self) -> None:
+        ones, empty = torch.ones(3), torch.ones(0, 2)
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))
+        if self.rank == 0:
+            model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        torch.set_default_device("meta")
+        try:
+            self.same(hvd.allreduce(ones), np.ones(3), "allreduce")
+            self.same(hvd.broadcast(ones, 0), np.ones(3), "broadcast")
+            self.same(hvd.allgather(ones), np.ones(3 * self.size), "allgather")
+            self.same(hvd.allgather(empty), np.ones((0, 2)), "empty allgather")
+            self.same(hvd.allreduce_(torch.ones(3, 2, device="cpu").t()), np.ones((2, 3)), "in place")
+            assert hvd.allgather_object(self.rank) == list(range(self.size))
+            hvd.broadcast_parameters(model.state_dict(), 0)
+            hvd.broadcast_optimizer_state(optimizer, 0)
+        finally:
+            torch.set_default_device(None)
+        assert all(tensor.device.type == "cpu" for value in optimizer.state.values() for tensor in value.values())
+
     def check_a_gathered_tensor_outlives_its_handle(self) -> None:
         parts = [hvd.allgather(torch.full((1000,), float(step))) for step in range(20)]
         for step, part in enumerate(parts):

@@ -59,7 +59,7 @@ def place(tensor: torch.Tensor) -> Placed:
 
 def host_like(tensor: torch.Tensor) -> torch.Tensor:
     """An uninitialised dense tensor of the same shape and dtype in host memory, pinned if the tensor is on a GPU."""
-    return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.device.type == "cuda")
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=tensor.device.type == "cuda")
 
 
 def _refuse_place(tensor: torch.Tensor) -> None:

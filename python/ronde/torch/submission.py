@@ -112,7 +112,7 @@ def encode(name: str | None) -> bytes | None:
 def _adopt(address: int, length: int, dims: tuple[int, ...], dtype: torch.dtype, owner: object) -> torch.Tensor:
     """A tensor over memory that the engine has allocated; the memory is freed with the tensor's storage."""
     if length == 0:
-        return torch.empty(dims, dtype=dtype)
+        return torch.empty(dims, dtype=dtype, device="cpu")
     memory = (ctypes.c_char * length).from_address(address)
     memory.owner = owner
     return torch.frombuffer(memory, dtype=dtype).view(dims)
