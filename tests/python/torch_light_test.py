@@ -114,6 +114,9 @@ def test_options_that_do_not_fit(alone):
     optimizer = torch.optim.SGD(torch.nn.Linear(2, 2).parameters(), lr=0.1)
     with pytest.raises(ValueError, match="op=Average only"):
         hvd.DistributedOptimizer(optimizer, op=hvd.Sum, gradient_predivide_factor=2.0)
+    for factor in (0, 0.0, -1.0, float("inf"), float("nan"), 5e-324):
+        with pytest.raises(ValueError, match="gradient_predivide_factor must be a positive"):
+            hvd.DistributedOptimizer(optimizer, gradient_predivide_factor=factor)
     with pytest.raises(ValueError, match="backward_passes_per_step"):
         hvd.DistributedOptimizer(optimizer, backward_passes_per_step=0)
     with pytest.raises(ValueError, match="unknown reduce operator 2"):

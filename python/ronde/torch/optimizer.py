@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 import warnings
 import weakref
@@ -55,10 +56,12 @@ def DistributedOptimizer(  # the name that users know
         raise ValueError("gradient_predivide_factor is meant for op=Average only")
     if backward_passes_per_step <= 0:
         raise ValueError(f"backward_passes_per_step must be 1 or more, not {backward_passes_per_step}")
+    f = gradient_predivide_factor
+    if not (f > 0 and math.isfinite(f) and math.isfinite(1.0 / f)):
+        raise ValueError(f"gradient_predivide_factor must be a positive finite number, not {f}")
     named = _named(optimizer, named_parameters)
     wrapped = _rewrapped(optimizer)
     if engine.size() > 1:
-        f = gradient_predivide_factor
         reducer = Reducer(named, compression, op, backward_passes_per_step, 1.0 / f, f)
         wrapped._reducer = reducer
         weakref.finalize(wrapped, reducer.remove_hooks).atexit = False
