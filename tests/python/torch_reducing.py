@@ -97,6 +97,18 @@ class ReducingSuite(TorchSuite):
         self.raises(ValueError, lambda: optimizer.add_param_group(group), "noname.1.0", "complex64")
         assert len(optimizer.param_groups) == 1
 
+    def check_gradients_that_are_only_zeroed_count_as_kept(self) -> None:
+        model, _ = self.twins()
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), op=hvd.Sum)
+        loss_of(model, self.mine(batches(1)[0])).backward()
+        model.zero_grad(set_to_none=False)
+        again = loss_of(model, self.mine(batches(1)[0]))
+        self.raises(AssertionError, again.backward, "model.zero_grad(set_to_none=True)", "set_to_none=False")
+        model.zero_grad(set_to_none=True)
+        loss_of(model, self.mine(batches(1)[0])).backward()
+        optimizer.step()
+        self.agree(model)
+
     # --- compressors ---
 
     def check_a_compressor_that_works_in_place_is_undone(self) -> None:

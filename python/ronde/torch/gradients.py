@@ -164,7 +164,8 @@ class Reducer:
         raise AssertionError(
             f"backward() was called once more than backward_passes_per_step={self.window.passes} before step() or "
             f"synchronize(): the gradient '{slot.name.decode()}' has been submitted already. Raise "
-            "backward_passes_per_step, or call zero_grad() on the model to throw the gradients away"
+            "backward_passes_per_step, or throw the gradients away with model.zero_grad(set_to_none=True); with "
+            "set_to_none=False they would still be there"
         )
 
     def _after_accumulation(self, slot: _Slot) -> None:
