@@ -2,6 +2,7 @@
 """The PyTorch adapter where it needs no other rank: compression, dtypes, placement, names, and size 1."""
 
 import copy
+import pickle
 import warnings
 
 import pytest
@@ -148,6 +149,15 @@ def test_with_one_rank_there_are_no_hooks(alone):
         warnings.simplefilter("error")
         with optimizer.skip_synchronize():
             optimizer.step()
+
+
+def test_a_distributed_optimizer_is_not_copied(alone):
+    model = torch.nn.Linear(2, 2)
+    optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match=r"state_dict\(\)"):
+            copying(optimizer)
+    assert copy.deepcopy(optimizer.state_dict()) == optimizer.state_dict()
 
 
 def test_the_wrapper_keeps_state_and_options_of_what_it_wraps(alone):

@@ -231,6 +231,13 @@ class _Distributed:
         self._synchronized = False
         super().load_state_dict(state_dict)
 
+    def __reduce_ex__(self, protocol: int) -> Any:
+        """A copy would reduce nothing and let the ranks drift apart unnoticed."""
+        raise TypeError(
+            "a distributed optimizer cannot be copied or pickled: save and load its state_dict(), and wrap a new "
+            "optimizer with DistributedOptimizer() where one is needed"
+        )
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group; its gradients are reduced like the others."""
         super().add_param_group(param_group)
