@@ -124,6 +124,16 @@ def test_options_that_do_not_fit(alone):
         hvd.DistributedOptimizer(optimizer, op=2)
 
 
+def test_init_takes_the_arguments_of_old_scripts(alone):
+    for nothing in (None, [], ()):
+        hvd.init(comm=nothing, process_sets=nothing)
+    with pytest.raises(ValueError, match=r"comm=\[0, 1\].*ronde run -np"):
+        hvd.init([0, 1])
+    for sets in ("dynamic", [[0]]):
+        with pytest.raises(NotImplementedError, match="process sets are not supported yet"):
+            hvd.init(process_sets=sets)
+
+
 def test_before_init_the_error_is_a_value_error():
     hvd.shutdown()
     with pytest.raises(ValueError, match="init"):

@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 from ronde import _ext
 from ronde.core.errors import EXCEPTION_OF_CODE, NotInitializedError, code_of
@@ -37,15 +38,19 @@ class _Life:
 _life = _Life()
 
 
-def init() -> None:
+def init(comm: Any = None, process_sets: Any = None) -> None:
     """Starts the engine and waits until all ranks of the job have arrived. A second call without ``shutdown`` does
     nothing.
 
-    The job is described by the environment that ``ronde run`` sets; without it the process is rank 0 of 1.
+    The job is described by the environment that ``ronde run`` sets; without it the process is rank 0 of 1. ``comm``
+    and ``process_sets`` are there for scripts that give them as None or empty.
 
-    Raises ``ValueError`` for a bad setting, ``DeadlineError`` naming the ranks that have not arrived in time, and
-    ``NotInitializedError`` in a process forked from one that had called ``init``.
+    Raises ``ValueError`` for a bad setting and for a ``comm``, ``NotImplementedError`` for ``process_sets``,
+    ``DeadlineError`` naming the ranks that have not arrived in time, and ``NotInitializedError`` in a process forked
+    from one that had called ``init``.
     """
+    _refuse_comm(comm)
+    _refuse_process_sets(process_sets)
     with _life.lock:
         if _ext.is_running():
             return
@@ -117,6 +122,26 @@ def counters() -> dict[str, int]:
 def transport() -> tuple[str, str]:
     """("shm" or "tcp", why it is not shm): how the processes of this host exchange data."""
     return _ext.transport()
+
+
+def _refuse_comm(comm: Any) -> None:
+    if not _is_nothing(comm):
+        raise ValueError(
+            f"init(comm={comm!r}): a job cannot be cut out of another one. Start it with the ranks that it shall have: "
+            "with 'ronde run -np N', or with RONDE_RANK and RONDE_SIZE set by hand"
+        )
+
+
+def _refuse_process_sets(process_sets: Any) -> None:
+    if not _is_nothing(process_sets):
+        raise NotImplementedError(
+            f"init(process_sets={process_sets!r}): process sets are not supported yet; all operations are those of all "
+            "ranks"
+        )
+
+
+def _is_nothing(argument: Any) -> bool:
+    return argument is None or (isinstance(argument, (list, tuple)) and not argument)
 
 
 def _refuse_forked_child() -> None:
