@@ -20,7 +20,8 @@ PyObject* ext_poll(PyObject* module, PyObject* handle) {
   ronde_engine* engine = engine_of(module);
   if (engine == NULL) return NULL;
   int state = ronde_poll(engine, number);
-  if (state < 0) return raise_code(module, RONDE_INVALID_ARGUMENT);
+  if (state < 0)
+    return raise_code(module, ronde_is_running(engine) == 1 ? RONDE_INVALID_ARGUMENT : RONDE_NOT_INITIALIZED);
   return PyBool_FromLong(state);
 }
 

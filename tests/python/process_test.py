@@ -88,11 +88,13 @@ def test_a_forked_child_is_told_both_pids_and_the_parent_goes_on():
         """
 engine.init()
 parent = os.getpid()
+handle = barrier()
 child = os.fork()
 if child == 0:
     status = 1
     try:
-        for call in (engine.rank, engine.init, lambda: broadcast_object(1)):
+        poll, wait = (lambda: handles.poll(handle)), (lambda: handles.synchronize(handle))
+        for call in (engine.rank, engine.init, lambda: broadcast_object(1), poll, wait):
             try: call()
             except NotInitializedError as error:
                 assert str(parent) in str(error) and str(os.getpid()) in str(error), error
@@ -103,6 +105,7 @@ if child == 0:
     finally:
         os._exit(status)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert handles.synchronize(handle) == "passed"
 assert allgather_object(engine.rank()) == [0, 1]
 """,
     )
