@@ -33,8 +33,11 @@ static int read_name(PyObject* tuple, const char** out) {
   PyObject* name = PyTuple_GetItem(tuple, kName);
   *out = NULL;
   if (name == Py_None) return 0;
-  *out = PyBytes_AsString(name); /* TypeError if it is no bytes */
-  return *out == NULL ? -1 : 0;
+  char* text = NULL;
+  /* TypeError if it is no bytes; ValueError if there is a null byte in it, behind which names would not differ. */
+  if (PyBytes_AsStringAndSize(name, &text, NULL) != 0) return -1;
+  *out = text;
+  return 0;
 }
 
 static int read_dims(PyObject* tuple, ronde_tensor* tensor, int64_t* dims) {

@@ -250,6 +250,12 @@ class Contract:
         for call in calls:
             self.raises(ValueError, call, name, "float32")
 
+    def check_a_name_with_a_null_character(self) -> None:
+        """What follows it would not tell names apart."""
+        for name in ("null\0", "null\0x" if self.rank else "null\0y"):
+            self.raises(ValueError, lambda name=name: self.hvd.allreduce(self.make(np.ones(2), "float32"), name=name))
+        self.raises(ValueError, lambda: self.hvd.broadcast_object(1, 0, name="null\0x"))
+
     def check_name_in_flight(self) -> None:
         if self.size == 1:
             return  # it is complete at once
