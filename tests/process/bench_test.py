@@ -77,7 +77,7 @@ def test_a_wrong_sum_ends_the_latency(launches):
         (["allreduce", "--sizes", "8:"], "--sizes: '' is not a size: expected bytes, a multiple of 4, such as"),
         (["allreduce", "--sizes", "9G:1"], "--sizes: '1' is not a size: expected bytes, a multiple of 4"),
         (["allreduce", "--sizes", "9G:8"], "--sizes: '9G:8': the first size is larger than the last"),
-        (["allreduce", "--sizes"], "--sizes: "),
+        (["allreduce", "--sizes"], "--sizes needs a value"),
         (["allreduce", "-np", "0"], "np 0: expected a whole number of at least 1"),
         (["latency", "-np", "0"], "np 0: expected a whole number of at least 1"),
         (["latency", "-np", "two"], "np two: expected a whole number of at least 1"),
