@@ -7,6 +7,7 @@
 #include "cli/say.h"
 #include "launch/launcher.h"
 #include "os/process.h"
+#include "os/socket.h"
 
 namespace ronde::cli {
 namespace {
@@ -46,11 +47,24 @@ NameValues setting_flags(const Arguments& arguments) {
   return out;
 }
 
+// Where the ranks are to listen; they are on this host.
+Status check_listen(const ParsedSettings& parsed) {
+  const std::string& given = parsed.settings.listen;
+  if (given.empty()) return {};
+  const auto listener = os::listen_on_name(given);
+  if (listener.ok()) return {};
+  const auto rows = describe_settings();
+  const auto row = std::ranges::find(rows, "listen", &SettingText::name) - rows.begin();
+  const bool flag = parsed.origins[static_cast<size_t>(row)] == Origin::Flag;
+  return listener.status().with_context(cat(flag ? "--listen " : "RONDE_LISTEN=", given));
+}
+
 // The settings as the ranks will see them. Those given as options go into their environment.
 Status check_settings(const NameValues& flags, const launch::Environment& env, launch::RunOptions& options) {
   const auto pairs = launch::name_values(launch::with_additions(env, options.env));
   RONDE_ASSIGN(const auto parsed, parse_settings(pairs, flags));
   for (const auto& warning : parsed.warnings) launch::complain(warning);
+  RONDE_TRY(check_listen(parsed));
   RONDE_ASSIGN(const auto from_flags, parse_settings({}, flags));
   for (auto& entry : settings_environment(from_flags)) options.env.push_back(std::move(entry));
   return {};

@@ -25,13 +25,11 @@ Result<os::Address> decode_address(ByteSpan bytes) {
 }
 
 Result<os::Listener> listen_for_peers(const Parts& parts) {
-  os::Address at{.host = parts.store->own_address().host, .port = 0};
-  if (!parts.settings.listen.empty()) {
-    Result<std::vector<os::Address>> resolved = os::resolve({.host = parts.settings.listen, .port = 0});
-    if (!resolved.ok()) return resolved.status().with_context(cat("RONDE_LISTEN=", parts.settings.listen));
-    at = resolved->front();
-  }
-  return os::listen_tcp(at);
+  const std::string& given = parts.settings.listen;
+  if (given.empty()) return os::listen_tcp({.host = parts.store->own_address().host, .port = 0});
+  auto listener = os::listen_on_name(given);
+  if (!listener.ok()) return listener.status().with_context(cat("RONDE_LISTEN=", given));
+  return listener;
 }
 
 Result<std::vector<std::vector<os::Address>>> exchange_addresses(Parts& parts, Time deadline) {

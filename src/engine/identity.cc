@@ -3,6 +3,8 @@
 
 #include <charconv>
 
+#include "os/socket.h"
+
 namespace ronde::engine {
 namespace {
 
@@ -33,6 +35,13 @@ Status parse_pair(const Getter& get, const char* index_name, const char* count_n
                 cat(index_name, "=", index, " does not fit ", count_name, "=", count, ": it must be below"));
 }
 
+Status check_store(const std::string& store) {
+  const auto address = os::parse_host_port(store);
+  if (address.ok()) return {};
+  return Status(Code::InvalidArgument, cat("RONDE_STORE: ", address.status().message(),
+                                           ", where rank 0 is to listen, the same text on all ranks"));
+}
+
 }  // namespace
 
 Result<JobIdentity> parse_identity(const Getter& get) {
@@ -57,6 +66,7 @@ Result<JobIdentity> parse_identity(const Getter& get) {
                                              "listen, equal on all ranks, or start with `ronde run -np ",
                                              out.size, "`"));
   }
+  RONDE_TRY(check_store(out.store));
   if (out.key_file.empty()) {
     return Status(Code::InvalidArgument, cat("RONDE_SIZE=", out.size,
                                              ", but RONDE_KEY_FILE is not set: it names a file of mode 0600 with 64 "

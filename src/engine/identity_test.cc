@@ -64,5 +64,19 @@ TEST(Identity, a_job_of_several_needs_a_store_and_a_key) {
       HasSubstr("RONDE_LOCAL_SIZE=3"));
 }
 
+TEST(Identity, a_store_that_is_no_host_and_port_is_named_with_what_to_write) {
+  const auto error_with = [](const std::string& store) {
+    return error_of({{"RONDE_RANK", "0"}, {"RONDE_SIZE", "2"}, {"RONDE_STORE", store}, {"RONDE_KEY_FILE", "k"}});
+  };
+  const std::string where = ", where rank 0 is to listen, the same text on all ranks";
+  EXPECT_EQ(error_with("127.0.0.1"),
+            cat("RONDE_STORE: '127.0.0.1' has no port; expected HOST:PORT or [IPV6]:PORT", where));
+  for (const char* port : {"0", "99999", "-1", "x", ""}) {
+    EXPECT_EQ(error_with(cat("h:", port)),
+              cat("RONDE_STORE: 'h:", port, "': '", port, "' is not a port; expected a number from 1 to 65535", where));
+  }
+  EXPECT_EQ(error_with("h:65535"), "");
+}
+
 }  // namespace
 }  // namespace ronde::engine

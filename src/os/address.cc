@@ -18,9 +18,9 @@ namespace {
 Result<uint16_t> parse_port(std::string_view digits, std::string_view whole) {
   uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || end != digits.data() + digits.size()) {
+  if (error != std::errc() || end != digits.data() + digits.size() || port == 0) {
     return Status(Code::InvalidArgument,
-                  cat("'", whole, "': '", digits, "' is not a port; expected a number from 0 to 65535"));
+                  cat("'", whole, "': '", digits, "' is not a port; expected a number from 1 to 65535"));
   }
   return port;
 }

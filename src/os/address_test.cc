@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 TEST(Address, text_and_back) {
   const Address addresses[] = {
-      {"10.0.0.1", 29400}, {"fd77::1", 1}, {"fe80::1%eth0", 2}, {"node-a.cluster", 65535}, {"h", 0}};
+      {"10.0.0.1", 29400}, {"fd77::1", 1}, {"fe80::1%eth0", 2}, {"node-a.cluster", 65535}, {"h", 80}};
   for (const Address& address : addresses) {
     EXPECT_EQ(parse_host_port(address.to_string()).value(), address) << address.to_string();
   }
@@ -34,7 +34,8 @@ TEST(Address, malformed_ones_are_refused_with_the_text_and_what_was_expected) {
       {"host:", "not a port"},
       {"host:80x", "'80x' is not a port"},
       {"host:-1", "not a port"},
-      {"host:65536", "from 0 to 65535"},
+      {"host:0", "'0' is not a port"},
+      {"host:65536", "from 1 to 65535"},
       {"[::1]:http", "'http' is not a port"},
   };
   for (const auto& [text, why] : rows) {

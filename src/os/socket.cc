@@ -80,6 +80,14 @@ Result<Listener> listen_tcp(const Address& address, int backlog) {
   return v4.status().with_context(cat("cannot listen on port ", address.port));
 }
 
+Result<Listener> listen_on_name(const std::string& host) {
+  RONDE_ASSIGN(const auto addresses, resolve({.host = host, .port = 0}));
+  auto listener = listen_tcp(addresses.front());
+  if (listener.ok()) return listener;
+  return Status(listener.status().code(),
+                cat(listener.status().message(), "; give an address or a host name of this machine"));
+}
+
 Result<Fd> listen_unix(const std::string& abstract_name, int backlog) {
   RONDE_ASSIGN(const SockAddr address, abstract_sockaddr(abstract_name));
   RONDE_ASSIGN(Fd fd, make_socket(AF_UNIX));

@@ -25,7 +25,7 @@ struct Address {
   std::string to_string() const;
 };
 
-// Splits "host:port" and "[v6]:port"; the host may be a name.
+// Splits "host:port" and "[v6]:port", of a place to connect to: the host may be a name, and port 0 is none.
 Result<Address> parse_host_port(std::string_view text);
 // Names to numeric addresses, in the system's order. The error names the host.
 Result<std::vector<Address>> resolve(const Address& name);
@@ -38,6 +38,8 @@ struct Listener {
 };
 // host "" means every address (IPv6 and IPv4). port 0: the kernel chooses.
 Result<Listener> listen_tcp(const Address& address, int backlog = 128);
+// On the first address of a name, at a port that the kernel chooses. The error says what would be right.
+Result<Listener> listen_on_name(const std::string& host);
 // Abstract: no file; visible in this network namespace only.
 Result<Fd> listen_unix(const std::string& abstract_name, int backlog = 128);
 // The next connection, or an invalid Fd if there is none now.

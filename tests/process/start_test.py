@@ -157,6 +157,27 @@ def test_an_unknown_name_is_one_warning_also_where_the_ranks_read_it():
     assert ended.stderr.count("RONDE_TRANSPRT") == 1, ended.stderr
 
 
+@pytest.mark.parametrize("transport", ["auto", "tcp"])
+def test_a_place_to_listen_that_is_none_is_an_error_before_anything_starts(launches, transport):
+    for value, why in (
+        ("nowhere.invalid", "host name 'nowhere.invalid' does not resolve"),
+        ("192.0.2.1", "cannot listen on 192.0.2.1:0"),
+        ("host:80", "host name 'host:80' does not resolve"),
+    ):
+        for options, env, shown in (
+            (("--listen", value), {}, f"--listen {value}"),
+            (("--env", f"RONDE_LISTEN={value}"), {}, f"RONDE_LISTEN={value}"),
+            ((), {"RONDE_LISTEN": value}, f"RONDE_LISTEN={value}"),
+        ):
+            ended = launches.shell(2, "touch started", "--transport", transport, *options, env=env)
+            assert ended.status == 2
+            assert ended.err_lines[0].startswith(f"ronde: {shown}: {why}"), ended.err
+            assert len(ended.err_lines) == 1
+            assert not (launches.folder / "started").exists()
+    ended = launches.shell(2, "echo $RONDE_LISTEN", "--no-prefix", "--listen", "localhost")
+    assert (ended.status, ended.out) == (0, b"localhost\nlocalhost\n")
+
+
 def test_settings_given_as_options_reach_the_ranks(launches):
     ended = launches.shell(1, "echo $RONDE_TRANSPORT", "--transport", "tcp")
     assert ended.out == b"tcp\n"
