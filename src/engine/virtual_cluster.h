@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -17,41 +18,47 @@
 
 namespace ronde::engine {
 
-// Time that a test moves: advance() wakes every engine that sleeps. Must outlive every engine, so make it static.
+// Time that a test moves: advance() wakes everybody who sleeps. Must outlive every engine, so make it static.
 class ManualTime {
  public:
-  const Clock* clock() const { return &clock_; }
-  // A sleeper for one engine; lives as long as this.
-  os::Sleeper* new_sleeper() {
-    const std::lock_guard lock(mutex_);
-    sleepers_.push_back(std::make_unique<ManualSleeper>(clock_));
-    return sleepers_.back().get();
-  }
+  TimeSource source() { return {&clock_, &sleeper_}; }
   void advance(Duration by) {
     clock_.advance(by);
     const std::lock_guard lock(mutex_);
-    for (const auto& sleeper : sleepers_) sleeper->bell.ring();
+    for (const os::Doorbell* bell : bells_) bell->ring();
   }
 
  private:
+  // Each sleep has a bell of its own: an engine may have two threads asleep, and one would take the other's ring.
   struct ManualSleeper final : os::Sleeper {
-    explicit ManualSleeper(const Clock& c) : clock(c), bell(os::Doorbell::create().value()) {}
+    explicit ManualSleeper(ManualTime& t) : time(t) {}
     bool sleep(std::span<const int> fds, Time deadline) override {
+      const os::Doorbell bell = os::Doorbell::create().value();
       std::vector<int> all(fds.begin(), fds.end());
       all.push_back(bell.fd());
-      // The bell remembers a ring, so that no advance() between the look at the clock and the sleep is missed.
-      if (clock.now() < deadline)
+      time.add(&bell);
+      // Only now the look at the clock, so that no advance() between it and the sleep is missed.
+      if (time.clock_.now() < deadline)
         os::sleep_until_readable(all, std::chrono::steady_clock::now() + std::chrono::minutes(2));
-      bell.drain();
-      return clock.now() < deadline;
+      time.remove(&bell);
+      return time.clock_.now() < deadline;
     }
-    const Clock& clock;
-    os::Doorbell bell;
+    ManualTime& time;
   };
 
+  void add(const os::Doorbell* bell) {
+    const std::lock_guard lock(mutex_);
+    bells_.insert(bell);
+  }
+  void remove(const os::Doorbell* bell) {
+    const std::lock_guard lock(mutex_);
+    bells_.erase(bell);
+  }
+
   ManualClock clock_;
-  std::mutex mutex_;  // guards sleepers_
-  std::vector<std::unique_ptr<ManualSleeper>> sleepers_;
+  ManualSleeper sleeper_{*this};
+  std::mutex mutex_;  // guards bells_
+  std::set<const os::Doorbell*> bells_;
 };
 
 class VirtualCluster {
@@ -108,8 +115,7 @@ class VirtualCluster {
 
  private:
   Parts bootstrap_rank(Rank rank) {
-    const TimeSource time =
-        options_.time != nullptr ? TimeSource{options_.time->clock(), options_.time->new_sleeper()} : real_time();
+    const TimeSource time = options_.time != nullptr ? options_.time->source() : real_time();
     Result<Parts> parts = bootstrap({.identity = {.rank = rank,
                                                   .size = size(),
                                                   .local_rank = rank,
