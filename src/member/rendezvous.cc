@@ -126,7 +126,7 @@ void Rendezvous::open_next_epoch() {
     peer.epoch = epoch_;
     peer.left = false;
   }
-  notices_.push_back(EpochOpened{});
+  notices_.emplace_back(std::in_place_type<EpochOpened>);
   answer_all(opening_);
 }
 
