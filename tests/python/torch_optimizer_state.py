@@ -199,7 +199,9 @@ class StateSuite(TorchSuite):
         ):
             self.raises(ValueError, lambda wrong=wrong: hvd.broadcast_parameters(wrong, 0))
         if self.rank == 1:
-            self.raises(ValueError, lambda: hvd.broadcast_parameters({"a": first, "b": unsupported}, 0), "int8")
+            self.raises(
+                ValueError, lambda: hvd.broadcast_parameters({"a": first, "b": unsupported}, 0), "parameter.b", "int8"
+            )
         hvd.broadcast_parameters({"a": first, "b": second}, 1)
         assert (second == 1).all()
         odd = torch.full((2 + self.rank % 2,), float(self.rank))

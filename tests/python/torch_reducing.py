@@ -85,7 +85,7 @@ class ReducingSuite(TorchSuite):
             ("n\0w", nn.Parameter(torch.ones(2)), "null"),
             ("c", nn.Parameter(torch.ones(2, dtype=torch.complex64)), "complex64"),
             ("s", nn.Parameter(torch.eye(2).to_sparse()), "sparse"),
-            ("d", nn.Parameter(torch.ones([1] * 17)), "17 dimensions"),
+            ("d", nn.Parameter(torch.ones([1] * 17)), "not 17"),
             ("m", nn.Parameter(torch.ones(2, device="meta")), "meta"),
         ):
             plain = torch.optim.SGD([weight, wrong], lr=0.1)

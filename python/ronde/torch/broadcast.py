@@ -55,8 +55,8 @@ def broadcast_all_(named: Sequence[tuple[bytes | None, torch.Tensor]], root_rank
     A tensor that cannot be sent is an error before any is. If an error comes later, what was submitted is waited
     for, so that no name is left in flight and the call may be repeated.
     """
-    for _, tensor in named:
-        refuse_unsupported(tensor)
+    for name, tensor in named:
+        refuse_unsupported(tensor, f"'{name.decode() if name else 'a tensor'}' cannot be broadcast")
     handles: list[int] = []
     try:
         for name, tensor in named:

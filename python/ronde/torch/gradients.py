@@ -111,7 +111,7 @@ class Reducer:
         changed, if the gradient of one of them cannot be sent.
         """
         for name, parameter in named:
-            _refuse_unsupported(parameter, name)
+            refuse_unsupported(parameter, f"the gradient of the parameter '{name}' cannot be reduced")
         slots = [_Slot(parameter, gradient_name(parameter, name)) for name, parameter in named]
         before = [_owners[slot.parameter] for slot in slots if slot.parameter in _owners]
         _wait_for_all(flight for _, flight in before)
@@ -243,13 +243,6 @@ class Reducer:
         for slot in self._slots.values():
             slot.flight.handle = None
         self.window.restart()
-
-
-def _refuse_unsupported(parameter: torch.nn.Parameter, name: str) -> None:
-    try:
-        refuse_unsupported(parameter)
-    except ValueError as error:
-        raise ValueError(f"the gradient of the parameter '{name}' cannot be reduced: {error}") from None
 
 
 def _wait_for_all(flights: Iterable[_Flight]) -> None:

@@ -35,12 +35,17 @@ def is_staged(device_type: str) -> bool:
     return device_type == "cuda"
 
 
-def refuse_unsupported(tensor: torch.Tensor) -> None:
-    """``ValueError`` for what no operation takes: a dtype, a layout, a device, too many dimensions."""
-    dtype_code(tensor)
-    _refuse_place(tensor)
-    if tensor.dim() > MOST_DIMENSIONS:
-        raise ValueError(f"a tensor of {tensor.dim()} dimensions: at most {MOST_DIMENSIONS} are supported")
+def refuse_unsupported(tensor: torch.Tensor, what: str = "the tensor cannot be sent") -> None:
+    """``ValueError`` for what no operation takes: a dtype, a layout, a device, too many dimensions. Its text begins
+    with ``what``.
+    """
+    try:
+        dtype_code(tensor)
+        _refuse_place(tensor)
+        if tensor.dim() > MOST_DIMENSIONS:
+            raise ValueError(f"at most {MOST_DIMENSIONS} dimensions are supported, not {tensor.dim()}")
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
 
 
 def place(tensor: torch.Tensor) -> Placed:
