@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// cat(): the pieces of a message joined into one string, without the compile time of a format library.
+// The texts of messages, without the compile time of a format library. cat(): pieces joined into one string;
+// listed(): words as a sentence lists them.
 #pragma once
 
 #include <charconv>
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ronde {
 namespace text_detail {
@@ -37,6 +39,18 @@ template <class... Pieces>
   std::string out;
   (text_detail::append(out, pieces), ...);
   return out;
+}
+
+// "a", "a and b", "a, b and c", "a, b and 7 more"
+inline std::string listed(const std::vector<std::string>& words) {
+  constexpr size_t kMostListed = 8;
+  const size_t shown = words.size() > kMostListed ? kMostListed - 1 : words.size();
+  std::string out;
+  for (size_t i = 0; i < shown; ++i) {
+    const bool is_last = i + 1 == words.size();
+    out += cat(i == 0 ? "" : is_last ? " and " : ", ", words[i]);
+  }
+  return shown == words.size() ? out : cat(out, " and ", words.size() - shown, " more");
 }
 
 }  // namespace ronde

@@ -21,5 +21,13 @@ TEST(Cat, holds_the_longest_numbers) {
   EXPECT_EQ(cat(-std::numeric_limits<double>::max()), "-1.7976931348623157e+308");
 }
 
+TEST(Listed, reads_like_a_sentence_and_stays_short) {
+  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed({"a"}), "a");
+  EXPECT_EQ(listed({"a", "b"}), "a and b");
+  EXPECT_EQ(listed({"a", "b", "c"}), "a, b and c");
+  EXPECT_EQ(listed(std::vector<std::string>(9, "a")), "a, a, a, a, a, a, a and 2 more");
+}
+
 }  // namespace
 }  // namespace ronde

@@ -7,8 +7,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/bytes.h"
@@ -29,6 +31,8 @@ struct CoordinatorOptions {
   Duration hold = std::chrono::milliseconds(5);
   // An operation for which some rank did not report for this long ends in a Timeout that names the missing ranks.
   Duration collective_timeout = std::chrono::minutes(30);
+  // What else is known at that moment, to end the text of the Timeout: "; rank 1 has ..." or nothing.
+  std::function<std::string(Time)> remark = [](Time) { return std::string(); };
   size_t max_frame_bytes = 64 * 1024;  // of one decision frame, at least kMinFrameBytes; a batch is cut so that it fits
 };
 

@@ -12,6 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(Coordinator, an_operation_runs_once_all_ranks_have_submitted_it) {
@@ -257,7 +258,8 @@ TEST(Coordinator, a_deadline_names_who_has_not_submitted_and_for_how_long) {
   for (const Rank rank : {0, 2}) {
     const Status status = cluster.failure(rank);
     EXPECT_EQ(status.code(), Code::Timeout);
-    EXPECT_EQ(status.message(), "allreduce 'x': timed out: ranks 1 and 3 have not submitted it for 90.2 s");
+    EXPECT_EQ(status.message(),
+              "allreduce 'x': timed out: ranks 1 and 3 have not submitted it for 90.2 s (collective_timeout)");
   }
   EXPECT_EQ(cluster.coordinator().next_deadline(), kNever);
   // The late ones hear the same, and the next use works.
@@ -278,7 +280,19 @@ TEST(Coordinator, a_deadline_names_who_has_not_flushed) {
   cluster.run();
   cluster.advance(seconds(10));
   EXPECT_EQ(cluster.failure(0).message(),
-            "allreduce 't0': timed out: rank 1 has submitted it with more to follow, and not flushed for 10.0 s");
+            "allreduce 't0': timed out: rank 1 has submitted it with more to follow, and not flushed for 10.0 s "
+            "(collective_timeout)");
+}
+
+TEST(Coordinator, a_deadline_adds_what_else_is_known_by_then) {
+  const Time begin = TestCluster(2).now();
+  TestCluster cluster(2, {.collective_timeout = seconds(10), .remark = [&](Time now) {
+                            return cat("; rank 1 rests since ", (now - begin) / seconds(1), " s");
+                          }});
+  cluster.submit(0, allreduce("x"));
+  cluster.run();
+  cluster.advance(seconds(10));
+  EXPECT_THAT(cluster.failure(0).message(), EndsWith("(collective_timeout); rank 1 rests since 10 s"));
 }
 
 TEST(Coordinator, a_deadline_without_end_never_comes) {

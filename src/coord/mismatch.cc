@@ -7,24 +7,12 @@
 namespace ronde::coord {
 namespace {
 
-constexpr size_t kMaxListed = 8;    // ranks or keys of a list
 constexpr size_t kMaxKeyText = 96;  // bytes of a key within a list
-
-// "a", "a and b", "a, b and c", "a, b and 7 more"
-std::string join(const std::vector<std::string>& words) {
-  const size_t shown = words.size() > kMaxListed ? kMaxListed - 1 : words.size();
-  std::string out;
-  for (size_t i = 0; i < shown; ++i) {
-    const bool is_last = i + 1 == words.size();
-    out += cat(i == 0 ? "" : is_last ? " and " : ", ", words[i]);
-  }
-  return shown == words.size() ? out : cat(out, " and ", words.size() - shown, " more");
-}
 
 std::string list_keys(const std::vector<std::string>& keys) {
   std::vector<std::string> words;
   for (const std::string& key : keys) words.push_back(clipped(key, kMaxKeyText));
-  return join(words);
+  return listed(words);
 }
 
 std::string describe_call(const Call& call) {
@@ -42,7 +30,7 @@ std::string difference(const Signature& a, const Signature& b) {
   }
   if (a.root != b.root) out.emplace_back("the root rank");
   if (a.prescale != b.prescale || a.postscale != b.postscale) out.emplace_back("the scale factors");
-  return join(out);
+  return listed(out);
 }
 
 std::string seconds(Duration age) {
@@ -64,7 +52,7 @@ std::string clipped(std::string text, size_t max_bytes) {
 std::string list_ranks(const std::vector<Rank>& ranks) {
   std::vector<std::string> words;
   for (const Rank rank : ranks) words.push_back(cat(rank));
-  return cat(ranks.size() == 1 ? "rank " : "ranks ", join(words));
+  return cat(ranks.size() == 1 ? "rank " : "ranks ", listed(words));
 }
 
 std::string signature_mismatch(Rank first, const Signature& a, Rank second, const Signature& b) {
@@ -86,10 +74,10 @@ std::string group_mismatch(const Call& first, const Call& second) {
 std::string overdue(const Overdue& what) {
   if (!what.missing.empty()) {
     return cat("timed out: ", list_ranks(what.missing), what.missing.size() == 1 ? " has" : " have",
-               " not submitted it for ", seconds(what.age));
+               " not submitted it for ", seconds(what.age), " (collective_timeout)");
   }
   return cat("timed out: ", list_ranks(what.unflushed), what.unflushed.size() == 1 ? " has" : " have",
-             " submitted it with more to follow, and not flushed for ", seconds(what.age));
+             " submitted it with more to follow, and not flushed for ", seconds(what.age), " (collective_timeout)");
 }
 
 }  // namespace ronde::coord

@@ -164,7 +164,7 @@ void Negotiation::raise_deadlines(Time now) {
     Unit& oldest = *ledger_.units().front();
     if (now < time_after(oldest.first_report, options_.collective_timeout)) return;
     const Overdue late{ledger_.missing(oldest), oldest.held.ranks(), now - oldest.first_report};
-    fail_unit(oldest, Status(Code::Timeout, overdue(late)));
+    fail_unit(oldest, Status(Code::Timeout, cat(overdue(late), options_.remark(now))));
   }
 }
 

@@ -11,7 +11,8 @@ namespace {
 // Rank 0 answers the others for this long after its own leave.
 constexpr Duration kServeAfterLeave = std::chrono::seconds(30);
 
-std::optional<coord::CoordinatorOptions> coordinator_options(const Parts& parts) {
+std::optional<coord::CoordinatorOptions> coordinator_options(const Parts& parts,
+                                                             std::function<std::string(Time)> remark) {
   if (parts.topology.rank != 0) return std::nullopt;
   const Settings& settings = parts.settings;
   return coord::CoordinatorOptions{.size = parts.topology.size,
@@ -19,6 +20,7 @@ std::optional<coord::CoordinatorOptions> coordinator_options(const Parts& parts)
                                    .batch_bytes = static_cast<int64_t>(settings.batch_bytes),
                                    .hold = settings.hold,
                                    .collective_timeout = settings.collective_timeout,
+                                   .remark = std::move(remark),
                                    .max_frame_bytes = control::kMaxFrameBytes};
 }
 
@@ -47,8 +49,9 @@ std::shared_ptr<Engine> Engine::start(Parts parts) {
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       eager_(parts_.links != nullptr),
-      control_(parts_.topology.rank, parts_.topology.size, eager_, coordinator_options(parts_),
-               parts_.coordinator.get(), carriers(parts_)),
+      control_(parts_.topology.rank, parts_.topology.size, eager_,
+               coordinator_options(parts_, [this](Time now) { return silent_ranks(now); }), parts_.coordinator.get(),
+               carriers(parts_)),
       batches_(parts_.backends),
       waiting_(parts_.settings.spin, host_load(parts_.topology.local_size)),
       locals_(static_cast<size_t>(parts_.board->local_size())) {

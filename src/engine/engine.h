@@ -99,7 +99,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void suspect(const Status& symptom, Time now);
   void fail(const Status& cause);
   void abort(const Status& cause);
-  std::string why_late(const Batches::Entry& batch, Time now) const;
+  std::string waits_for(const Batches::Entry& batch) const;
+  std::string silent_ranks(Time now) const;
   std::optional<Duration> long_silence(Rank rank, Time now) const;
   bool check_deadlines(Time now);
   bool check_running_batch(Time now);

@@ -58,20 +58,23 @@ void Engine::abort(const Status& cause) {
   fail(cause);
 }
 
-// Whom the batch waits for, and which ranks show no sign of life: the one may itself wait for the other.
-std::string Engine::why_late(const Batches::Entry& batch, Time now) const {
-  const std::vector<Peer>& peers = parts_.topology.peers;
-  std::string out = batch.running ? "this rank itself was not at work" : "the batch before it is not done";
-  if (batch.running) {
-    const std::vector<Rank> late = batch.running->waits_for();
-    for (size_t i = 0; i < late.size(); ++i) {
-      out = cat(i == 0 ? "it waits for " : cat(out, ", "), peers[static_cast<size_t>(late[i])].name);
-    }
+// Whom a batch waits for, which may itself wait for another.
+std::string Engine::waits_for(const Batches::Entry& batch) const {
+  if (!batch.running) return "the batch before it is not done";
+  std::vector<std::string> names;
+  for (const Rank rank : batch.running->waits_for()) {
+    names.push_back(parts_.topology.peers[static_cast<size_t>(rank)].name);
   }
+  return names.empty() ? "this rank itself was not at work" : cat("it waits for ", listed(names));
+}
+
+// What a text about something late ends with: "; rank 1 (...) has shown no sign of life for 7 s", or nothing.
+std::string Engine::silent_ranks(Time now) const {
+  std::string out;
   for (Rank rank = 0; rank < parts_.topology.size; ++rank) {
     const auto quiet = long_silence(rank, now);
     if (!quiet) continue;
-    out += cat("; ", peers[static_cast<size_t>(rank)].name, " has shown no sign of life for ",
+    out += cat("; ", parts_.topology.peers[static_cast<size_t>(rank)].name, " has shown no sign of life for ",
                std::chrono::duration_cast<std::chrono::seconds>(*quiet).count(), " s");
   }
   return out;
@@ -135,7 +138,7 @@ bool Engine::check_running_batch(Time now) {
   const Status late(Code::Timeout, cat("batch ", batch.number, " (", name_of(batch.op), " of ", batch.tensors.size(),
                                        " tensors, first '", batch.tensors[0].name, "') began but did not end within ",
                                        std::chrono::duration<double>(limit).count(),
-                                       " s (collective_timeout): ", why_late(*front, now)));
+                                       " s (collective_timeout): ", waits_for(*front), silent_ranks(now)));
   // The coordinator hears from all ranks, and so has the first word.
   if (parts_.topology.rank == 0) {
     abort(late);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Allreduces of 64 MB without end. Writes pid, steps (as they pass), and the error that ended it."""
+"""Allreduces of 64 MB without end. Writes pid, steps (as they pass), and the error that ended it.
+Where the test has made hold.<rank> it stays before its next one."""
 
 import os
 import time
@@ -16,6 +17,7 @@ tensor = torch.full((16 << 20,), float(rank + 1))
 steps = 0
 try:
     while True:
+        notes.hold(rank)
         total = hvd.allreduce(tensor, op=hvd.Sum, name="big")
         steps += 1
         assert total[0] == total[-1] == size * (size + 1) / 2, f"wrong sum {total[0]} in step {steps}"

@@ -16,6 +16,13 @@ def write(what, rank, value):
     os.replace(scratch, FOLDER / f"{what}.{rank}")
 
 
+def hold(rank):
+    """Stays, and writes that it does, while the test's file hold.<rank> is there."""
+    if (FOLDER / f"hold.{rank}").exists():
+        write("held", rank, True)
+        wait_for("go on")
+
+
 def wait_for(what, seconds=120):
     """Until the test has made that file."""
     deadline = time.monotonic() + seconds

@@ -53,20 +53,25 @@ def test_a_rank_stopped_within_big_allreduces_goes_on(start_job, steps):
     assert [job.note("error", rank) for rank in range(RANKS)] == [None] * RANKS
 
 
-def test_a_rank_stopped_for_longer_than_a_collective_may_take_is_named_to_all(start_job):
+@pytest.mark.parametrize("within", [True, False], ids=["within_it", "before_it"])
+def test_a_rank_stopped_for_longer_than_a_collective_may_take_is_named_to_all(start_job, within):
     job = start_job("loop_worker.py", RANKS, RONDE_COLLECTIVE_TIMEOUT="6", RONDE_HEARTBEAT="0.2")
     for rank in range(RANKS):
         job.wait_for_note("steps", rank)
     pid = job.pid(1)
     time.sleep(2)  # heartbeats pass
+    if not within:
+        (job.folder / "hold.1").touch()
+        assert job.wait_for_note("held", 1)
     job.signal(1, signal.SIGSTOP)
     for rank in (0, 2, 3):
         error = job.wait_for_note("error", rank, 20)
         assert error["kind"] == "DeadlineError", error
-        named = rf"collective_timeout\): .*rank 1 \(.*pid {pid}\) has shown no sign of life for \d s"
+        named = rf"collective_timeout\)[:;] .*rank 1 \(.*pid {pid}\) has shown no sign of life for \d s"
         assert re.search(named, error["text"]), error
 
     job.signal(1, signal.SIGCONT)
+    (job.folder / "go on").touch()
 
     assert job.wait_for_note("error", 1, 20)["kind"] in ("DeadlineError", "RankLeftError")
     job.wait(30)
