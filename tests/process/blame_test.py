@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rank that failed is named, not those that suffer from it."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from jobs import RONDE, run
 
 HERE = Path(__file__).parent
-RONDE = str(Path(sys.executable).with_name("ronde"))
 
 
 @pytest.mark.parametrize(
@@ -21,8 +20,7 @@ RONDE = str(Path(sys.executable).with_name("ronde"))
     ],
 )
 def test_a_rank_that_leaves_and_fails_is_blamed(how, status, words):
-    command = [RONDE, "run", "-np", "3", sys.executable, str(HERE / "leave_then_fail_worker.py"), how]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = run(RONDE, "run", "-np", "3", sys.executable, str(HERE / "leave_then_fail_worker.py"), how)
     assert ended.returncode == status, ended.stderr
     assert ended.stderr.splitlines()[-1].startswith("ronde: rank 1 ("), ended.stderr
     assert f"exited with status {status}" in ended.stderr.splitlines()[-1]

@@ -1,27 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """An engine that has nothing to do leaves the processor alone."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-RONDE = str(Path(sys.executable).with_name("ronde"))
+from jobs import RONDE, run
 
 
 @pytest.mark.parametrize("transport", ["shm", "tcp"])
 def test_an_idle_engine_wakes_once_per_second(transport):
     worker = Path(__file__).with_name("idle_worker.py")
-    ended = subprocess.run(
-        [RONDE, "run", "-np", "2", "--no-prefix", sys.executable, str(worker)],
-        env={**os.environ, "RONDE_TRANSPORT": transport},
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
+    ended = run(RONDE, "run", "-np", "2", "--no-prefix", sys.executable, str(worker), RONDE_TRANSPORT=transport)
     assert ended.returncode == 0, ended.stderr
     naps = [int(line) for line in ended.stdout.split()]
     heartbeats_of_peers = 0 if transport == "shm" else 3

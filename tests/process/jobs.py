@@ -19,6 +19,17 @@ PATIENCE = 40.0
 NOTHING_TO_SAY = {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
+# The installed program, beside the Python that the ranks run.
+RONDE = str(Path(sys.executable).with_name("ronde"))
+
+
+def run(*command: str, seconds: float = 200.0, **env: str) -> subprocess.CompletedProcess[str]:
+    """A command whose ranks use the engine, to its end."""
+    return subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=seconds, check=False
+    )
+
+
 @dataclass
 class Ended:
     status: int

@@ -1,22 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where there is little memory, or none that can be shared."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from jobs import RONDE, run
 
 HERE = Path(__file__).parent
-RONDE = str(Path(sys.executable).with_name("ronde"))
-PATIENCE = 200
-
-
-def run(*command, **env):
-    return subprocess.run(
-        list(command), env={**os.environ, **env}, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
 
 
 def job(worker, ranks=3):

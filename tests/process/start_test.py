@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from jobs import RONDE, run
 
 SHOW = (
     "echo $RONDE_RANK $RONDE_SIZE $RONDE_LOCAL_RANK $RONDE_LOCAL_SIZE $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE"
@@ -150,10 +149,9 @@ def test_a_bad_setting_is_an_error_and_an_unknown_one_a_warning(launches):
 
 
 def test_an_unknown_name_is_one_warning_also_where_the_ranks_read_it():
-    command = [str(Path(sys.executable).with_name("ronde")), "run", "-np", "2", sys.executable, "-c"]
     script = "import ronde.torch as hvd; hvd.init(); hvd.shutdown()"
-    env = {**os.environ, "RONDE_TRANSPRT": "tcp"}
-    ended = subprocess.run([*command, script], env=env, capture_output=True, text=True, timeout=120, check=True)
+    ended = run(RONDE, "run", "-np", "2", sys.executable, "-c", script, RONDE_TRANSPRT="tcp")
+    assert ended.returncode == 0, ended.stderr
     assert ended.stderr.count("RONDE_TRANSPRT") == 1, ended.stderr
 
 

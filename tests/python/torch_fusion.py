@@ -14,6 +14,7 @@ import time
 
 import torch
 from torch import nn
+from torch_tools import SAMPLES, TorchSuite
 
 import ronde.torch as hvd
 from ronde.core import engine
@@ -22,7 +23,6 @@ from ronde.torch.submission import MORE, submit_in_place
 
 TENSORS = 300
 STEPS = 20
-SAMPLES = 12  # divisible by 2, 3 and 4
 
 
 def sgd(parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
@@ -36,15 +36,7 @@ def loss_of(parameters: list[nn.Parameter], samples: torch.Tensor, order: list[i
     return ((samples[:, None] * weights - goals) ** 2).sum() / len(samples)
 
 
-class FusionSuite:
-    def start(self) -> None:
-        torch.set_num_threads(1)
-        hvd.init()
-        self.rank, self.size = hvd.rank(), hvd.size()
-
-    def stop(self) -> None:
-        hvd.shutdown()
-
+class FusionSuite(TorchSuite):
     def submit_all(self, seed: int) -> dict[int, int]:
         """300 tensors with few different shapes and dtypes, in this rank's own order, with random MORE flags and
         pauses.

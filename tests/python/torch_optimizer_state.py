@@ -10,7 +10,7 @@ import sys
 
 import torch
 from torch import nn
-from torch_tools import SAMPLES, TorchSuite, batches, loss_of, worst
+from torch_tools import SAMPLES, TorchSuite, batches, loss_of, train, worst
 
 import ronde.torch as hvd
 from ronde.core import handles
@@ -28,9 +28,7 @@ class StateSuite(TorchSuite):
             plain = make(model.parameters())
             if self.rank == 0:
                 for batch in batches(3):
-                    plain.zero_grad()
-                    loss_of(model, batch).backward()
-                    plain.step()
+                    train(model, plain, batch)
                 plain.param_groups[0]["lr"] = 0.0123
                 weights = [p.detach().clone() for p in model.parameters()]
                 state = copy.deepcopy(plain.state_dict())
@@ -46,9 +44,7 @@ class StateSuite(TorchSuite):
             assert all(other == everywhere[0] for other in everywhere)
             self.agree(model)
             for batch in batches(2):
-                optimizer.zero_grad()
-                loss_of(model, self.mine(batch)).backward()
-                optimizer.step()
+                train(model, optimizer, self.mine(batch))
             self.agree(model)
 
     def check_broadcast_of_a_state_that_is_empty(self) -> None:
@@ -69,9 +65,7 @@ class StateSuite(TorchSuite):
             optimizer = hvd.DistributedOptimizer(plain, model.named_parameters())
             hvd.broadcast_optimizer_state(optimizer if wrapped_is_sent else plain, 0)
             for batch in batches(4):
-                optimizer.zero_grad()
-                loss_of(model, self.mine(batch)).backward()
-                optimizer.step()
+                train(model, optimizer, self.mine(batch))
                 schedule.step()
             assert optimizer.param_groups[0]["lr"] == schedule.get_last_lr()[0] == 0.1 / 16
             assert plain.state is optimizer.state
@@ -216,12 +210,8 @@ class StateSuite(TorchSuite):
         plain = torch.optim.SGD(reference.parameters(), lr=0.1, momentum=0.9)
         first, second, third = batches(3)
         for batch in (first, third):
-            optimizer.zero_grad()
-            loss_of(model, self.mine(batch)).backward()
-            optimizer.step()
-            plain.zero_grad()
-            loss_of(reference, batch).backward()
-            plain.step()
+            train(model, optimizer, self.mine(batch))
+            train(reference, plain, batch)
             saved = copy.deepcopy(optimizer.state_dict())
             optimizer.zero_grad()
             loss_of(model, self.mine(second)).backward()

@@ -9,7 +9,7 @@ import time
 
 import torch
 from torch import nn
-from torch_tools import TorchSuite, batches, loss_of, worst
+from torch_tools import TorchSuite, batches, loss_of, train, worst
 
 import ronde.torch as hvd
 
@@ -31,9 +31,7 @@ class ReducingSuite(TorchSuite):
 
     def some_steps(self, model, optimizer, seed: int = 0) -> None:
         for batch in batches(2 + seed)[seed:]:
-            optimizer.zero_grad()
-            loss_of(model, self.mine(batch)).backward()
-            optimizer.step()
+            train(model, optimizer, self.mine(batch))
 
     def check_an_optimizer_made_anew_where_the_old_one_is_kept_on_one_rank(self) -> None:
         """Names must not depend on what has been collected; nor may a gradient that is still under way matter."""
@@ -116,12 +114,8 @@ class ReducingSuite(TorchSuite):
         optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), compression=InPlaceCompressor)
         plain = torch.optim.SGD(reference.parameters(), lr=0.1)
         for batch in batches(3):
-            optimizer.zero_grad()
-            loss_of(model, self.mine(batch)).backward()
-            optimizer.step()
-            plain.zero_grad()
-            loss_of(reference, batch).backward()
-            plain.step()
+            train(model, optimizer, self.mine(batch))
+            train(reference, plain, batch)
         assert worst(model, reference) <= 1e-12
 
     # --- closures ---

@@ -37,6 +37,13 @@ def loss_of(model: nn.Module, batch: tuple[torch.Tensor, torch.Tensor]) -> torch
     return nn.functional.mse_loss(model(batch[0]), batch[1])
 
 
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, batch: tuple[torch.Tensor, torch.Tensor]) -> None:
+    """One step."""
+    optimizer.zero_grad()
+    loss_of(model, batch).backward()
+    optimizer.step()
+
+
 def worst(one: nn.Module, other: nn.Module) -> float:
     """The greatest difference between two models' weights."""
     pairs = zip(one.parameters(), other.parameters(), strict=True)

@@ -13,7 +13,7 @@ import warnings
 
 import torch
 from torch import nn
-from torch_tools import SAMPLES, TorchSuite, batches, loss_of, worst
+from torch_tools import SAMPLES, TorchSuite, batches, loss_of, train, worst
 
 import ronde.torch as hvd
 from ronde.core import engine
@@ -219,12 +219,8 @@ class TrainingSuite(TorchSuite):
             if step == 4:  # another one goes
                 model[5].bias.requires_grad_(False)
                 reference[5].bias.requires_grad_(False)
-            optimizer.zero_grad()
-            loss_of(model, self.mine(batch)).backward()
-            optimizer.step()
-            plain.zero_grad()
-            loss_of(reference, batch).backward()
-            plain.step()
+            train(model, optimizer, self.mine(batch))
+            train(reference, plain, batch)
         assert worst(model, reference) <= 1e-12
 
     def check_a_step_without_backward_on_one_rank(self) -> None:
@@ -248,13 +244,9 @@ class TrainingSuite(TorchSuite):
             kept.append(optimizer)
             for batch in batches(4):
                 before = engine.counters()["tensors"]
-                optimizer.zero_grad()
-                loss_of(model, self.mine(batch)).backward()
-                optimizer.step()
+                train(model, optimizer, self.mine(batch))
                 assert engine.counters()["tensors"] - before == len(list(model.parameters())), "doubled hooks"
-                plain.zero_grad()
-                loss_of(reference, batch).backward()
-                plain.step()
+                train(reference, plain, batch)
         self.agree(model)
         assert worst(model, reference) <= 1e-12
         self.raises(RuntimeError, kept[0].step, "made later")
@@ -384,12 +376,8 @@ class TrainingSuite(TorchSuite):
             for step, batch in enumerate(batches(6)):
                 if step == 3:
                     optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-                optimizer.zero_grad()
-                loss_of(model, self.mine(batch)).backward()
-                optimizer.step()
-                plain.zero_grad()
-                loss_of(reference, batch).backward()
-                plain.step()
+                train(model, optimizer, self.mine(batch))
+                train(reference, plain, batch)
                 for schedule in schedules:
                     schedule.step()
         assert worst(model, reference) <= 1e-12
