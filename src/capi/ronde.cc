@@ -181,8 +181,8 @@ int ronde_tell_failure(ronde_engine* engine, int32_t code, const char* text) {
   Result<std::shared_ptr<Engine>> live = running(engine);
   if (!live.ok()) return report(live.status());
   const bool is_error = code > RONDE_OK && code <= RONDE_INTERRUPTED;
-  return report((*live)->tell_failure({.code = is_error ? static_cast<ronde::Code>(code) : ronde::Code::Internal,
-                                       .text = text != nullptr ? text : ""}));
+  return report((*live)->tell_failure(
+      ronde::Status(is_error ? static_cast<ronde::Code>(code) : ronde::Code::Internal, text != nullptr ? text : "")));
 }
 
 int ronde_get_counters(ronde_engine* engine, ronde_counters* out) {

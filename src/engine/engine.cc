@@ -148,7 +148,7 @@ void Engine::leave(Time deadline) {
   }
   const Time now = parts_.time.clock->now();
   std::unique_lock progress(progress_);
-  tell_leave(left_.size());  // if the order has not got so far
+  if (!has_left()) tell_leave();  // the order has not got so far
   serve_until_ = now + kServeAfterLeave;
   const bool serve = serves(now);
   if (serve) {
@@ -159,7 +159,7 @@ void Engine::leave(Time deadline) {
   if (!serve) stop_loop();
 }
 
-Status Engine::tell_failure(const member::Failing& what) {
+Status Engine::tell_failure(const Status& what) {
   if (!parts_.store) return {};
   return parts_.store->tell_failure(what);
 }

@@ -73,7 +73,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // `deadline` has passed. Rank 0 goes on to serve in the background while others have not left, for kServeAfterLeave.
   // Once.
   void leave(Time deadline);
-  Status tell_failure(const member::Failing& what);
+  Status tell_failure(const Status& what);
 
  private:
   explicit Engine(Parts parts);
@@ -90,7 +90,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool advance_batches();
   bool has_left() const { return left_.contains(parts_.topology.rank); }
   void finish_leave();
-  void tell_leave(size_t order);
+  void tell_leave();
   void publish_counters();
 
   // --- failure.cc: with the progress lock held ---
@@ -143,7 +143,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Time next_look_{};
   std::unordered_set<Rank> left_;
   Ticket leave_ticket_ = 0;
-  bool told_leave_ = false;
   std::shared_ptr<Engine> serving_self_;  // keeps rank 0 alive while it serves after its leave
   Time serve_until_{};
 

@@ -261,7 +261,7 @@ TEST_P(OnEveryTransport, a_cause_from_the_store_ends_every_wait_and_every_later_
     if (rank == 0) {
       std::this_thread::sleep_for(milliseconds(50));
       cluster.store().publish(
-          {.rank = 1, .code = Code::PeerLost, .text = "rank 1 (host h, pid 17) was killed by signal 9"});
+          {.rank = 1, .status = Status(Code::PeerLost, "rank 1 (host h, pid 17) was killed by signal 9")});
     }
     if (rank == 1) return;
     const Status status = run(engine, allreduce("x", data));

@@ -48,7 +48,7 @@ void Engine::take_news(Time now) {
     suspect(lost, now);
     return;
   }
-  if (*news && !failed_) fail(Status((*news)->code, (*news)->text));
+  if (*news && !failed_) fail((*news)->status);
 }
 
 // Ends the epoch for all: what this rank knows, the others cannot see.

@@ -112,15 +112,13 @@ void Engine::handle(coord::TicketFailed event, Time) {
 }
 
 void Engine::handle(coord::RankLeft event, Time) {
-  if (event.rank == parts_.topology.rank) tell_leave(left_.size());
+  if (event.rank == parts_.topology.rank) tell_leave();
   left_.insert(event.rank);
 }
 
 // As soon as the order has it: who fails because this rank is gone may be quicker than this rank's end.
-void Engine::tell_leave(size_t order) {
-  if (parts_.store && !std::exchange(told_leave_, true)) {
-    (void)parts_.store->tell_leave(static_cast<uint32_t>(order));
-  }
+void Engine::tell_leave() {
+  if (parts_.store) (void)parts_.store->tell_leave(static_cast<uint32_t>(left_.size()));
 }
 
 bool Engine::advance_batches() {

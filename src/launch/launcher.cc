@@ -345,9 +345,7 @@ Result<std::unique_ptr<member::StoreServer>> start_store(const member::Key& key,
   };
   member::StoreServer::Callbacks callbacks;
   callbacks.on_open = [mailbox] { mailbox->put(Arrived{}); };
-  callbacks.on_failure = [put](int32_t rank, member::Failing what) {
-    put(Told{rank, std::move(what.text), what.code});
-  };
+  callbacks.on_failure = [put](int32_t rank, const Status& what) { put(Told{rank, what.message(), what.code()}); };
   callbacks.on_leave = [put](int32_t rank, uint32_t order) { put(LeftJob{rank, static_cast<int>(order)}); };
   return member::StoreServer::start({.listen = {"127.0.0.1", 0}, .key = key, .size = size}, std::move(callbacks));
 }

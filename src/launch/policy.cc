@@ -143,7 +143,7 @@ void Policy::blame(int rank, Time now) {
 void Policy::publish(int rank, Code code, std::string text) {
   publish_at_ = kNever;
   if (std::exchange(published_, true)) return;
-  actions_.push_back({member::Cause{rank, code, std::move(text)}, 0});
+  actions_.push_back({member::Cause{rank, Status(code, std::move(text))}, 0});
 }
 
 void Policy::signal(int number) {

@@ -28,7 +28,7 @@ class JobRun {
   std::vector<std::string> step(const Event& event) {
     std::vector<std::string> out;
     for (const auto& action : policy.step(event, now)) {
-      out.push_back(action.cause ? cat("publish ", action.cause->rank, ": ", action.cause->text)
+      out.push_back(action.cause ? cat("publish ", action.cause->rank, ": ", action.cause->status.message())
                                  : cat("signal ", action.signal));
     }
     return out;

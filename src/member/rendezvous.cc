@@ -16,10 +16,6 @@ Time deadline_after(Time now, Duration patience) {
   return patience < kNever - now ? now + std::max(patience, Duration::zero()) : kNever;
 }
 
-Status as_status(const Cause& cause) {
-  return Status(cause.code == Code::Ok ? Code::Aborted : cause.code, cause.text);
-}
-
 // Ranks as a text; long lists are cut.
 class RankList {
  public:
@@ -159,7 +155,7 @@ void Rendezvous::on(ConnId conn, store_wire::Failure&& failure, Time) {
   if (!current || peer.rank < 0) return;
   // With a launcher that one decides who is to blame, because it sees how processes end.
   if (report_lost_ && takes_part(peer))
-    end_epoch({peer.rank, Code::PeerLost, cat(name(peer), " failed: ", failure.what.text)});
+    end_epoch({peer.rank, Status(Code::PeerLost, cat(name(peer), " failed: ", failure.what.message()))});
   notices_.push_back(RankFailed{peer.rank, std::move(failure.what)});
 }
 
@@ -174,7 +170,7 @@ void Rendezvous::on(ConnId conn, store_wire::Leave&& leave, Time) {
 void Rendezvous::on(ConnId conn, store_wire::Abort&& abort, Time) {
   const Peer& peer = peers_.at(conn);
   if (abort.epoch != peer.epoch || !takes_part(peer)) return;
-  end_epoch({peer.rank, abort.status.code(), cat(name(peer), " gave up: ", abort.status.message())});
+  end_epoch({peer.rank, abort.status.with_context(cat(name(peer), " gave up"))});
 }
 
 void Rendezvous::withdraw(ConnId conn) {
@@ -193,16 +189,16 @@ void Rendezvous::disconnected(ConnId conn) {
   withdraw(conn);
   peers_.erase(found);
   if (!report_lost_) return;
-  const Cause cause{
-      peer.rank, Code::PeerLost,
-      cat(name(peer), " ended its connection to the store without leaving: its process has probably died")};
-  if (was_waiting) fail_opening(as_status(cause));
+  const Cause cause{peer.rank, Status(Code::PeerLost, cat(name(peer),
+                                                          " ended its connection to the store without "
+                                                          "leaving: its process has probably died"))};
+  if (was_waiting) fail_opening(cause.status);
   if (takes_part(peer)) end_epoch(cause);
 }
 
 void Rendezvous::publish(const Cause& cause) {
   const bool running = is_running();
-  if (!running || !opening_.empty()) fail_opening(as_status(cause));
+  if (!running || !opening_.empty()) fail_opening(cause.status);
   end_epoch(cause);
 }
 
@@ -210,7 +206,7 @@ void Rendezvous::publish(const Cause& cause) {
 void Rendezvous::end_epoch(const Cause& cause) {
   if (cause_) return;
   cause_ = cause;
-  fail_epoch(as_status(cause));
+  fail_epoch(cause.status);
   const WireFrame frame = store_wire::encode(store_wire::News{epoch_, cause});
   for (const auto& [conn, peer] : peers_) outgoing_.push_back({conn, frame});
 }

@@ -32,7 +32,7 @@ class Rendezvous {
   // What the server's callbacks hear of.
   struct RankFailed {
     int32_t rank;
-    Failing what;
+    Status what;
   };
   struct RankLeft {
     int32_t rank;

@@ -54,7 +54,7 @@ struct Job {
     const auto all = std::exchange(heard[conn], {});
     if (all.empty()) return "";
     if (const auto* done = std::get_if<wire::Done>(&all.back())) return cat("done ", done->epoch);
-    if (const auto* news = std::get_if<wire::News>(&all.back())) return cat("news: ", news->cause.text);
+    if (const auto* news = std::get_if<wire::News>(&all.back())) return cat("news: ", news->cause.status.message());
     if (const auto* failed = std::get_if<wire::Failed>(&all.back())) {
       return cat(code_name(failed->status.code()), ": ", failed->status.message());
     }
@@ -66,7 +66,7 @@ struct Job {
     for (const auto& notice : store.take_notices()) {
       out += out.empty() ? "" : ", ";
       if (const auto* failed = std::get_if<Rendezvous::RankFailed>(&notice)) {
-        out += cat(failed->rank, " failed: ", failed->what.text);
+        out += cat(failed->rank, " failed: ", failed->what.message());
       } else if (const auto* left = std::get_if<Rendezvous::RankLeft>(&notice)) {
         out += cat(left->rank, " left");
       } else {
@@ -241,7 +241,7 @@ TEST(Rendezvous, frames_of_another_epoch_change_nothing) {
   EXPECT_THAT(job.last(100), HasSubstr("is in epoch 1, the job in epoch 2"));
   job.say(101, wire::Leave{1, 0});
   job.say(101, wire::Abort{1, Status(Code::Timeout, "old")});
-  job.say(101, wire::Failure{1, {.text = "old"}});
+  job.say(101, wire::Failure{1, Status(Code::Internal, "old")});
   EXPECT_EQ(job.notices(), "opened, opened");
   job.exchange(100, 2, "x");
   EXPECT_EQ(job.last(100), "");
@@ -251,8 +251,8 @@ TEST(Rendezvous, a_cause_reaches_waiting_running_and_later_connections_and_the_f
   Job job(3);
   job.open_all();
   job.exchange(100, 1, "x");
-  job.store.publish({2, Code::PeerLost, "rank 2 was killed by signal 9"});
-  job.store.publish({0, Code::Aborted, "second"});
+  job.store.publish({2, Status(Code::PeerLost, "rank 2 was killed by signal 9")});
+  job.store.publish({0, Status(Code::Aborted, "second")});
   job.collect();
   EXPECT_TRUE(std::holds_alternative<wire::Failed>(job.heard[100].front()));
   EXPECT_EQ(job.last(100), "news: rank 2 was killed by signal 9");
@@ -285,7 +285,7 @@ TEST(Rendezvous, a_rank_that_gives_up_is_the_cause_for_all) {
 TEST(Rendezvous, a_cause_before_the_first_epoch_fails_the_opening_also_for_who_comes_later) {
   Job job(3);
   job.open(100);
-  job.store.publish({2, Code::PeerLost, "rank 2 exited with status 1"});
+  job.store.publish({2, Status(Code::PeerLost, "rank 2 exited with status 1")});
   job.collect();
   EXPECT_THAT(job.heard[100].size(), 2u);
   job.open(101);
@@ -330,7 +330,7 @@ TEST(Rendezvous, a_rank_lost_while_it_waits_fails_the_opening_or_makes_room) {
 TEST(Rendezvous, all_may_go_without_a_word_after_a_cause_and_come_again) {
   Job job(2, true);
   job.open_all();
-  job.store.publish({1, Code::Aborted, "x"});
+  job.store.publish({1, Status(Code::Aborted, "x")});
   for (const uint64_t conn : {100, 101}) job.store.disconnected(conn);
   for (const uint64_t conn : {200, 201}) {
     job.connect(conn, static_cast<int32_t>(conn - 200));
@@ -353,9 +353,9 @@ TEST(Rendezvous, a_leave_is_no_loss_and_ends_the_exchanges_of_the_epoch) {
 
 TEST(Rendezvous, a_failure_is_handed_on_before_and_in_an_epoch) {
   Job job(2);
-  job.say(101, wire::Failure{0, {.text = "import failed"}});
+  job.say(101, wire::Failure{0, Status(Code::Internal, "import failed")});
   job.open_all();
-  job.say(100, wire::Failure{1, {.text = "boom"}});
+  job.say(100, wire::Failure{1, Status(Code::Internal, "boom")});
   EXPECT_EQ(job.notices(), "1 failed: import failed, opened, 0 failed: boom");
   EXPECT_EQ(job.last(101), "") << "how the process ends is not known yet";
 }
@@ -363,7 +363,7 @@ TEST(Rendezvous, a_failure_is_handed_on_before_and_in_an_epoch) {
 TEST(Rendezvous, without_a_launcher_a_failure_is_the_cause_at_once) {
   Job job(2, true);
   job.open_all();
-  job.say(100, wire::Failure{1, {.text = "ValueError: boom"}});
+  job.say(100, wire::Failure{1, Status(Code::Internal, "ValueError: boom")});
   EXPECT_EQ(job.last(101), "news: rank 0 (host 100, 10.0.0.0:1) failed: ValueError: boom");
 }
 
@@ -387,12 +387,12 @@ TEST(StoreWire, what_only_a_store_sends_and_bytes_without_sense_are_refused) {
 TEST(StoreWire, a_cut_frame_is_refused_at_every_length) {
   const wire::Message messages[] = {wire::Open{1, kSecond, 2, "who", Bytes(3)},
                                     wire::Exchange{1, kSecond, 2, "tag", Bytes(3)},
-                                    wire::Failure{1, {.text = "text"}},
+                                    wire::Failure{1, Status(Code::Internal, "text")},
                                     wire::Leave{1, 0},
                                     wire::Part{1, Bytes(2)},
                                     wire::Done{1, 2},
                                     wire::Failed{1, Status(Code::Timeout, "late")},
-                                    wire::News{1, {2, Code::Timeout, "x"}}};
+                                    wire::News{1, {2, Status(Code::Timeout, "x")}}};
   for (const auto& message : messages) {
     const WireFrame frame = wire::encode(message);
     const ByteSpan whole = ByteSpan(*frame).subspan(4);
@@ -402,7 +402,7 @@ TEST(StoreWire, a_cut_frame_is_refused_at_every_length) {
 }
 
 TEST(StoreWire, long_texts_are_cut_to_what_a_frame_holds) {
-  const WireFrame frame = wire::encode(wire::Failure{1, {.text = std::string(1 << 20, 'x')}});
+  const WireFrame frame = wire::encode(wire::Failure{1, Status(Code::Internal, std::string(1 << 20, 'x'))});
   EXPECT_LE(frame->size(), wire::kMaxFrameBytes + 4);
   EXPECT_TRUE(wire::decode(ByteSpan(*frame).subspan(4)).ok());
 }

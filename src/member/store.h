@@ -32,15 +32,7 @@ constexpr size_t kFrameOverhead = 512;
 // Why the epoch is over, as far as it is known: "rank 3 (host a, pid 17) was killed by signal 9".
 struct Cause {
   int32_t rank = -1;  // the first failing rank; -1 if none is to blame
-  Code code = Code::PeerLost;
-  std::string text;
-};
-
-// What a rank says of its own failure: an exception's text, and its code if it is an error of the engine's, else
-// Internal.
-struct Failing {
-  Code code = Code::Internal;
-  std::string text;
+  Status status;
 };
 
 class StoreServer {
@@ -54,7 +46,7 @@ class StoreServer {
     bool report_lost_connections = false;
   };
   struct Callbacks {  // on the server's thread; may be empty
-    std::function<void(int32_t rank, Failing what)> on_failure;
+    std::function<void(int32_t rank, const Status& what)> on_failure;
     // order: how many ranks of the epoch had left before
     std::function<void(int32_t rank, uint32_t order)> on_leave;
     std::function<void()> on_open;  // all ranks have arrived: an epoch begins
@@ -96,8 +88,9 @@ class StoreClient {
   // A cause of the open epoch that arrived, or before an epoch is open the one that the store has; nothing if there is
   // none. An error: the store is gone.
   Result<std::optional<Cause>> take_news();
-  // One frame each, written without waiting for an answer. Thread: any.
-  Status tell_failure(const Failing& what);
+  // The following: one frame each, written without waiting for an answer. Thread: any.
+  // This rank's own failure: an exception's text, and its code if it is an error of the engine's, else Internal.
+  Status tell_failure(const Status& what);
   Status tell_leave(uint32_t order);
   // This rank ends the epoch; the others hear of it as news.
   Status tell_abort(const Status& cause);

@@ -170,7 +170,7 @@ Result<std::optional<Cause>> StoreClient::take_news() {
   return std::exchange(s.news, std::nullopt);
 }
 
-Status StoreClient::tell_failure(const Failing& what) {
+Status StoreClient::tell_failure(const Status& what) {
   return state_->send(store_wire::Failure{state_->epoch, what}, state_->clock.now() + kTellPatience);
 }
 

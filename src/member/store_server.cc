@@ -67,7 +67,7 @@ class Service {
   void deliver();
   void flush(Connection& connection);
   void tell(Rendezvous::RankFailed& failed) {
-    if (callbacks_.on_failure) callbacks_.on_failure(failed.rank, std::move(failed.what));
+    if (callbacks_.on_failure) callbacks_.on_failure(failed.rank, failed.what);
   }
   void tell(const Rendezvous::RankLeft& left) {
     if (callbacks_.on_leave) callbacks_.on_leave(left.rank, left.order);

@@ -212,7 +212,7 @@ TEST(Store, a_published_cause_reaches_all_connected_and_later_ones_and_those_in_
   std::thread agent([&] {
     std::unique_lock lock(mutex);
     all_opened.wait(lock, [&] { return opened == kSize; });
-    store.server->publish({2, Code::PeerLost, "rank 2 (pid 17) was killed by signal 9"});
+    store.server->publish({2, Status(Code::PeerLost, "rank 2 (pid 17) was killed by signal 9")});
   });
   as_ranks(kSize, [&](int32_t rank) {
     const auto client = store.client(rank);
@@ -230,7 +230,7 @@ TEST(Store, a_published_cause_reaches_all_connected_and_later_ones_and_those_in_
     const auto news = news_by(*client, after(kPatience));
     ASSERT_TRUE(news.ok()) << news.status().message();
     EXPECT_EQ(news->rank, 2);
-    EXPECT_EQ(news->text, "rank 2 (pid 17) was killed by signal 9");
+    EXPECT_EQ(news->status.message(), "rank 2 (pid 17) was killed by signal 9");
   });
   agent.join();
   EXPECT_EQ(news_by(*store.client(1), after(kPatience))->rank, 2);
@@ -258,13 +258,14 @@ TEST(Store, openings_failures_and_leaves_are_called_back) {
     said.push_back(std::move(text));
     changed.notify_one();
   };
-  Store store(1, false,
-              {.on_failure = [&](int32_t rank, const Failing& what) { note(cat("failure ", rank, " ", what.text)); },
-               .on_leave = [&](int32_t rank, uint32_t) { note(cat("leave ", rank)); },
-               .on_open = [&] { note("open"); }});
+  Store store(
+      1, false,
+      {.on_failure = [&](int32_t rank, const Status& what) { note(cat("failure ", rank, " ", what.message())); },
+       .on_leave = [&](int32_t rank, uint32_t) { note(cat("leave ", rank)); },
+       .on_open = [&] { note("open"); }});
   auto client = store.client(0);
   ASSERT_TRUE(client->open_epoch(1, {}, after(kPatience)).ok());
-  EXPECT_TRUE(client->tell_failure({.text = "ValueError: x"}).ok());
+  EXPECT_TRUE(client->tell_failure(Status(Code::Internal, "ValueError: x")).ok());
   EXPECT_TRUE(client->tell_leave(0).ok());
   std::unique_lock lock(mutex);
   ASSERT_TRUE(changed.wait_for(lock, kPatience, [&] { return said.size() == 3; }));
@@ -297,9 +298,9 @@ TEST(Store, what_ends_the_epoch_on_one_rank_is_news_on_the_others) {
   EXPECT_TRUE(aborter->tell_abort(Status(Code::Timeout, "batch 3 is late")).ok());
   const auto news = news_by(*other, after(kPatience));
   ASSERT_TRUE(news.ok()) << news.status().message();
-  EXPECT_EQ(news->code, Code::Timeout);
+  EXPECT_EQ(news->status.code(), Code::Timeout);
   EXPECT_EQ(news->rank, 1);
-  EXPECT_THAT(news->text, HasSubstr("gave up: batch 3 is late"));
+  EXPECT_THAT(news->status.message(), HasSubstr("gave up: batch 3 is late"));
 }
 
 TEST(Store, the_end_of_the_store_is_an_error_for_its_clients) {

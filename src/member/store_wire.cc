@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "member/store_wire.h"
 
-#include <algorithm>
+#include <utility>
 
 namespace ronde::member::store_wire {
 namespace {
@@ -16,9 +16,13 @@ Bytes get_bytes(Reader& reader) {
   const auto blob = reader.get_blob(kMaxBlobBytes);
   return {blob.begin(), blob.end()};
 }
-Code get_error_code(Reader& reader) {
+void put_error(Writer& writer, const Status& error) {
+  writer.put(error.code()).put_string(cut(error.message()));
+}
+Status get_error(Reader& reader) {
   const Code code = reader.get_enum(Code::Interrupted);
-  return code == Code::Ok ? Code::Internal : code;  // an error without a code is still one
+  std::string text = reader.get_string(kMaxBlobBytes);
+  return Status(code == Code::Ok ? Code::Internal : code, std::move(text));  // an error without a code is still one
 }
 
 void put(Writer& w, const Open& m) {
@@ -29,13 +33,15 @@ void put(Writer& w, const Exchange& m) {
   w.put(m.request).put<int64_t>(m.patience.count()).put(m.epoch).put_string(m.tag).put_string(as_text(m.blob));
 }
 void put(Writer& w, const Failure& m) {
-  w.put(m.epoch).put(m.what.code).put_string(cut(m.what.text));
+  w.put(m.epoch);
+  put_error(w, m.what);
 }
 void put(Writer& w, const Leave& m) {
   w.put(m.epoch).put(m.order);
 }
 void put(Writer& w, const Abort& m) {
-  w.put(m.epoch).put(m.status.code()).put_string(cut(m.status.message()));
+  w.put(m.epoch);
+  put_error(w, m.status);
 }
 void put(Writer& w, const Part& m) {
   w.put(m.rank).put_string(as_text(m.blob));
@@ -44,10 +50,12 @@ void put(Writer& w, const Done& m) {
   w.put(m.request).put(m.epoch);
 }
 void put(Writer& w, const Failed& m) {
-  w.put(m.request).put(m.status.code()).put_string(cut(m.status.message()));
+  w.put(m.request);
+  put_error(w, m.status);
 }
 void put(Writer& w, const News& m) {
-  w.put(m.epoch).put(m.cause.rank).put(m.cause.code).put_string(cut(m.cause.text));
+  w.put(m.epoch).put(m.cause.rank);
+  put_error(w, m.cause.status);
 }
 
 Open get_open(Reader& r) {
@@ -71,8 +79,7 @@ Exchange get_exchange(Reader& r) {
 Failure get_failure(Reader& r) {
   Failure m;
   m.epoch = r.get<uint32_t>();
-  m.what.code = get_error_code(r);
-  m.what.text = r.get_string(kMaxBlobBytes);
+  m.what = get_error(r);
   return m;
 }
 Leave get_leave(Reader& r) {
@@ -84,8 +91,7 @@ Leave get_leave(Reader& r) {
 Abort get_abort(Reader& r) {
   Abort m;
   m.epoch = r.get<uint32_t>();
-  const Code code = get_error_code(r);
-  m.status = Status(code, r.get_string(kMaxBlobBytes));
+  m.status = get_error(r);
   return m;
 }
 Part get_part(Reader& r) {
@@ -103,16 +109,14 @@ Done get_done(Reader& r) {
 Failed get_failed(Reader& r) {
   Failed m;
   m.request = r.get<uint32_t>();
-  const Code code = get_error_code(r);
-  m.status = Status(code, r.get_string(kMaxBlobBytes));
+  m.status = get_error(r);
   return m;
 }
 News get_news(Reader& r) {
   News m;
   m.epoch = r.get<uint32_t>();
   m.cause.rank = r.get<int32_t>();
-  m.cause.code = get_error_code(r);
-  m.cause.text = r.get_string(kMaxBlobBytes);
+  m.cause.status = get_error(r);
   return m;
 }
 

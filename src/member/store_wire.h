@@ -48,7 +48,7 @@ struct Exchange {
 };
 struct Failure {
   uint32_t epoch = 0;
-  Failing what;
+  Status what;
 };
 struct Leave {
   uint32_t epoch = 0;
