@@ -3,6 +3,13 @@
 #include "member/greeter.h"
 
 namespace ronde::member {
+namespace {
+
+Status unfinished() {
+  return Status(Code::Timeout, "the peer did not finish its hello in time");
+}
+
+}  // namespace
 
 Greeting::Greeting(os::Fd fd, Hello hello, Time deadline)
     : fd_(std::move(fd)), hello_(std::move(hello)), deadline_(deadline) {}
@@ -45,7 +52,7 @@ Result<bool> Greeting::advance(Time now) {
     }
     if (fed) continue;
     if (now < deadline()) return false;
-    return Status(Code::Timeout, "the peer did not finish its hello in time");
+    return unfinished();
   }
 }
 
@@ -60,7 +67,7 @@ Result<Greeted> greet_by(os::Fd fd, Hello::Role role, const Key& key, const Iden
   for (;;) {
     RONDE_ASSIGN(const bool done, greeting.advance(clock.now()));
     if (done) return greeting.take();
-    if (clock.now() >= deadline) return Status(Code::Timeout, "the peer did not finish its hello in time");
+    if (clock.now() >= deadline) return unfinished();
     // A hello is shorter than any socket's buffer, so what this side waits for is always the peer's answer.
     const int raw = greeting.fd();
     os::sleep_until_readable({&raw, 1}, deadline);
