@@ -126,8 +126,9 @@ static PyMethodDef kMethods[] = {
     {"topology", ext_topology, METH_NOARGS,
      "topology() -> (rank, size, local_rank, local_size, cross_rank, cross_size, is_homogeneous, epoch)"},
     {"submit", ext_submit, METH_VARARGS,
-     "submit(name: bytes|None, op, dtype, dims, input, output, reduce_op, root, prescale, postscale, flags) -> "
-     "handle\n\nAddresses are ints; the memory stays valid and untouched until the handle is complete."},
+     "submit(name: bytes|None, op, dtype, dims, input, output, reduce_op, root, prescale, postscale, flags, "
+     "splits: tuple|None = None) -> handle\n\nAddresses are ints; the memory stays valid and untouched until the "
+     "handle is complete."},
     {"submit_group", ext_submit_group, METH_VARARGS,
      "submit_group(tensors, flags) -> list of handles; each tensor is the first 10 arguments of submit()."},
     {"flush", ext_flush, METH_NOARGS, "flush(): sends what was submitted with MORE."},
@@ -137,7 +138,9 @@ static PyMethodDef kMethods[] = {
      "limit. "
      "Without the GIL; signal handlers run ten times a second."},
     {"take_output", ext_take_output, METH_O,
-     "take_output(handle) -> (address, bytes, dims, first_dims, owner): an allgather's output; freed with owner."},
+     "take_output(handle) -> (address, bytes, dims, first_dims, owner): an output that the engine has allocated; freed "
+     "with "
+     "owner."},
     {"tell_failure", ext_tell_failure, METH_VARARGS,
      "tell_failure(code, text): why this process is about to end; code 0 if it is no error of Ronde's."},
     {"counters", ext_counters, METH_NOARGS, "counters() -> dict since init"},

@@ -7,6 +7,8 @@
 
 /* Places in the tuple that describes one tensor. */
 enum { kName, kOp, kDType, kDims, kInput, kOutput, kReduceOp, kRoot, kPrescale, kPostscale, kTensorFields };
+/* Behind them: flags, and maybe splits. */
+enum { kMostArguments = kTensorFields + 2 };
 
 static int read_i32(PyObject* tuple, Py_ssize_t place, int32_t* out) {
   long long value = PyLong_AsLongLong(PyTuple_GetItem(tuple, place));
@@ -77,22 +79,54 @@ static int read_tensor(PyObject* tuple, ronde_tensor* tensor, int64_t* dims) {
   return 0;
 }
 
-PyObject* ext_submit(PyObject* module, PyObject* args) {
-  if (PyTuple_Size(args) != kTensorFields + 1) {
-    PyErr_Format(PyExc_TypeError, "submit() takes %d arguments (%zd given)", (int)kTensorFields + 1,
-                 PyTuple_Size(args));
-    return NULL;
+/* Of the tuple or None at `place`; *out is to be freed. */
+static int read_splits(PyObject* tuple, Py_ssize_t place, ronde_tensor* tensor, int64_t** out) {
+  PyObject* splits = PyTuple_GetItem(tuple, place);
+  if (splits == Py_None) return 0;
+  if (!PyTuple_Check(splits) || PyTuple_Size(splits) > INT32_MAX) {
+    PyErr_SetString(PyExc_TypeError, "submit(): splits must be a tuple of ints or None");
+    return -1;
   }
-  ronde_tensor tensor;
+  Py_ssize_t count = PyTuple_Size(splits);
+  *out = calloc((size_t)count + 1, sizeof **out);
+  if (*out == NULL) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    (*out)[i] = PyLong_AsLongLong(PyTuple_GetItem(splits, i));
+    if ((*out)[i] == -1 && PyErr_Occurred()) return -1;
+  }
+  tensor->splits = *out;
+  tensor->split_count = (int32_t)count;
+  return 0;
+}
+
+static PyObject* submit_one(PyObject* module, PyObject* args, int64_t** splits) {
+  ronde_tensor tensor = {0};
   int64_t dims[kMaxDims];
   int32_t flags;
   if (read_tensor(args, &tensor, dims) != 0 || read_i32(args, kTensorFields, &flags) != 0) return NULL;
+  if (PyTuple_Size(args) > kMostArguments - 1 && read_splits(args, kTensorFields + 1, &tensor, splits) != 0)
+    return NULL;
   ronde_engine* engine = engine_of(module);
   if (engine == NULL) return NULL;
   int64_t handle = 0;
   int code = ronde_submit(engine, &tensor, 1, (uint32_t)flags, &handle);
   if (code != RONDE_OK) return raise_code(module, code);
   return PyLong_FromLongLong(handle);
+}
+
+PyObject* ext_submit(PyObject* module, PyObject* args) {
+  if (PyTuple_Size(args) < kMostArguments - 1 || PyTuple_Size(args) > kMostArguments) {
+    PyErr_Format(PyExc_TypeError, "submit() takes %d or %d arguments (%zd given)", (int)kMostArguments - 1,
+                 (int)kMostArguments, PyTuple_Size(args));
+    return NULL;
+  }
+  int64_t* splits = NULL;
+  PyObject* handle = submit_one(module, args, &splits);
+  free(splits);
+  return handle;
 }
 
 typedef struct {

@@ -42,10 +42,22 @@ typedef enum {
   RONDE_I32 = 4,
   RONDE_I64 = 5,
   RONDE_U8 = 6,
-  RONDE_BOOL = 7
+  RONDE_BOOL = 7,
+  RONDE_I8 = 8,
+  RONDE_I16 = 9,
+  RONDE_U16 = 10,
+  RONDE_C64 = 11, /* complex: pairs of F32 or F64 */
+  RONDE_C128 = 12
 } ronde_dtype;
 
-typedef enum { RONDE_ALLREDUCE = 0, RONDE_BROADCAST = 1, RONDE_ALLGATHER = 2, RONDE_BARRIER = 3 } ronde_op;
+typedef enum {
+  RONDE_ALLREDUCE = 0,
+  RONDE_BROADCAST = 1,
+  RONDE_ALLGATHER = 2,
+  RONDE_BARRIER = 3,
+  RONDE_REDUCESCATTER = 4, /* rank i gets the i-th part of the rows; the first ranks get those that are left over */
+  RONDE_ALLTOALL = 5
+} ronde_op;
 
 typedef enum { RONDE_AVERAGE = 0, RONDE_SUM = 1, RONDE_MIN = 3, RONDE_MAX = 4, RONDE_PRODUCT = 5 } ronde_reduce_op;
 
@@ -81,11 +93,13 @@ typedef struct {
   int32_t ndim;     /* 0 ... 16 */
   const int64_t* dims;
   const void* input;
-  void* output;      /* may equal input; NULL for allgather (taken later) and barrier */
-  int32_t reduce_op; /* ronde_reduce_op; allreduce only */
+  void* output;      /* allreduce, broadcast: may equal input. NULL: the others, whose output is taken later */
+  int32_t reduce_op; /* ronde_reduce_op; allreduce and reducescatter */
   int32_t root;      /* broadcast only: global rank */
-  double prescale;   /* allreduce only */
+  double prescale;   /* allreduce and reducescatter */
   double postscale;
+  const int64_t* splits; /* alltoall: rows for each rank; rows after them are for nobody */
+  int32_t split_count;   /* the number of ranks; 0: equal parts */
 } ronde_tensor;
 
 /* Flags of ronde_submit. */
@@ -102,18 +116,18 @@ RONDE_API int ronde_flush(ronde_engine* engine);
 RONDE_API int ronde_poll(ronde_engine* engine, int64_t handle);
 /* Waits until the handle is complete or `seconds` have passed (< 0: no limit of its own). RONDE_INTERRUPTED: the time
  * passed; the handle lives on and may be waited for again. Any other value: the handle's own status, and the handle is
- * freed, except for an allgather that succeeded: its output must be taken. */
+ * freed, except where it succeeded and the engine has allocated its output: that must be taken. */
 RONDE_API int ronde_wait(ronde_engine* engine, int64_t handle, double seconds);
 
-/* The output of an allgather whose wait said RONDE_OK. The caller owns `data` and frees it with ronde_free. Frees the
- * handle. */
+/* The output of an allgather, a reducescatter or an alltoall whose wait said RONDE_OK. The caller owns `data` and frees
+ * it with ronde_free. Frees the handle. */
 typedef struct {
   size_t struct_size;
   void* data;
   int64_t bytes;
   int32_t ndim;
   int64_t dims[16];
-  int32_t member_count;      /* rows came from this many ranks */
+  int32_t member_count;      /* rows came from this many ranks; 0 for a reducescatter */
   const int64_t* first_dims; /* rows of each, in rank order; inside `data`'s allocation, freed with it */
 } ronde_output;
 RONDE_API int ronde_take_output(ronde_engine* engine, int64_t handle, ronde_output* out);

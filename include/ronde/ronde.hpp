@@ -7,6 +7,7 @@
 #pragma once
 
 #include <chrono>
+#include <complex>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -50,6 +51,16 @@ template <>
 inline constexpr int32_t kDtype<uint8_t> = RONDE_U8;
 template <>
 inline constexpr int32_t kDtype<bool> = RONDE_BOOL;
+template <>
+inline constexpr int32_t kDtype<int8_t> = RONDE_I8;
+template <>
+inline constexpr int32_t kDtype<int16_t> = RONDE_I16;
+template <>
+inline constexpr int32_t kDtype<uint16_t> = RONDE_U16;
+template <>
+inline constexpr int32_t kDtype<std::complex<float>> = RONDE_C64;
+template <>
+inline constexpr int32_t kDtype<std::complex<double>> = RONDE_C128;
 
 }  // namespace session_detail
 
@@ -75,8 +86,8 @@ class Pending {
   int64_t handle_;
 };
 
-// This process as a rank of its job, from construction to destruction. T is float, double, int32_t, int64_t, uint8_t or
-// bool.
+// This process as a rank of its job, from construction to destruction. T is float, double, a signed integer,
+// uint8_t, uint16_t, bool, std::complex<float> or std::complex<double>.
 class Session {
  public:
   Session() {
@@ -106,14 +117,17 @@ class Session {
   // The elements of all ranks, one rank after another; each may give another number. Waits.
   template <class T>
   std::vector<T> allgather(std::span<const T> data, const std::string& name = {}) {
-    Pending pending = submit<T>(RONDE_ALLGATHER, data.data(), nullptr, data.size(), name, RONDE_SUM, 0);
-    pending.wait();
-    ronde_output output{};
-    output.struct_size = sizeof output;
-    session_detail::check(ronde_take_output(engine_, pending.handle(), &output));
-    const std::unique_ptr<void, void (*)(void*)> owner(output.data, ronde_free);
-    const auto* first = static_cast<const T*>(output.data);
-    return std::vector<T>(first, first + output.bytes / static_cast<int64_t>(sizeof(T)));
+    return output_of<T>(submit<T>(RONDE_ALLGATHER, data.data(), nullptr, data.size(), name, RONDE_SUM, 0));
+  }
+  // This rank's part of the reduction; all ranks give the same number of elements. Waits.
+  template <class T>
+  std::vector<T> reducescatter(std::span<const T> data, const std::string& name = {}, ronde_reduce_op op = RONDE_SUM) {
+    return output_of<T>(submit<T>(RONDE_REDUCESCATTER, data.data(), nullptr, data.size(), name, op, 0));
+  }
+  // The elements that all ranks have for this one, one rank after another. splits: how many are for each rank. Waits.
+  template <class T>
+  std::vector<T> alltoall(std::span<const T> data, std::span<const int64_t> splits, const std::string& name = {}) {
+    return output_of<T>(submit<T>(RONDE_ALLTOALL, data.data(), nullptr, data.size(), name, RONDE_SUM, 0, splits));
   }
 
   ronde_counters counters() const {
@@ -127,7 +141,7 @@ class Session {
  private:
   template <class T>
   Pending submit(ronde_op kind, const void* in, void* out, size_t count, const std::string& name, ronde_reduce_op op,
-                 int root) {
+                 int root, std::span<const int64_t> splits = {}) {
     static_assert(session_detail::kDtype<T> >= 0, "this element type is not supported");
     const int64_t dims[] = {static_cast<int64_t>(count)};
     ronde_tensor tensor{};
@@ -143,9 +157,23 @@ class Session {
     tensor.root = root;
     tensor.prescale = 1.0;
     tensor.postscale = 1.0;
+    tensor.splits = splits.data();
+    tensor.split_count = static_cast<int32_t>(splits.size());
     int64_t handle = 0;
     session_detail::check(ronde_submit(engine_, &tensor, 1, 0, &handle));
     return Pending(engine_, handle);
+  }
+
+  // What the engine has allocated for it.
+  template <class T>
+  std::vector<T> output_of(Pending pending) {
+    pending.wait();
+    ronde_output output{};
+    output.struct_size = sizeof output;
+    session_detail::check(ronde_take_output(engine_, pending.handle(), &output));
+    const std::unique_ptr<void, void (*)(void*)> owner(output.data, ronde_free);
+    const auto* first = static_cast<const T*>(output.data);
+    return std::vector<T>(first, first + output.bytes / static_cast<int64_t>(sizeof(T)));
   }
 
   ronde_engine* engine_ = nullptr;

@@ -22,11 +22,15 @@ Status check_ranges(const ronde_tensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > static_cast<int>(Shape::kMaxDims)) {
     return wrong(tensor, cat(tensor.ndim, " dimensions; at most ", Shape::kMaxDims, " are supported"));
   }
-  if (tensor.op == RONDE_ALLGATHER && tensor.ndim == 0) {
-    return wrong(tensor, "a scalar has no first dimension to gather along; reshape it to [1]");
+  const OpRow& op = row(static_cast<OpKind>(tensor.op));
+  if (op.works_on_rows() && tensor.ndim == 0) {
+    return wrong(tensor, cat(op.name, ": a scalar has no first dimension; reshape it to [1]"));
   }
-  if (tensor.op == RONDE_ALLREDUCE && (tensor.reduce_op < 0 || tensor.reduce_op > static_cast<int>(kLastReduceOp) ||
-                                       !is_reduce_op(static_cast<uint8_t>(tensor.reduce_op)))) {
+  if (tensor.split_count < 0 || (tensor.split_count > 0 && tensor.splits == nullptr)) {
+    return wrong(tensor, cat(tensor.split_count, " splits"));
+  }
+  if (op.reduces && (tensor.reduce_op < 0 || tensor.reduce_op > static_cast<int>(kLastReduceOp) ||
+                     !is_reduce_op(static_cast<uint8_t>(tensor.reduce_op)))) {
     return wrong(tensor, cat("there is no reduce op ", tensor.reduce_op));
   }
   return {};
@@ -41,11 +45,14 @@ Result<std::vector<engine::Submission>> to_submissions(const ronde_tensor* tenso
   for (const ronde_tensor& tensor : std::span(tensors, count)) {
     RONDE_TRY(check_ranges(tensor));
     const Shape shape(std::span(tensor.dims, static_cast<size_t>(tensor.ndim)));
-    const auto reduce = tensor.op == RONDE_ALLREDUCE ? static_cast<ReduceOp>(tensor.reduce_op) : ReduceOp::Sum;
-    out.push_back({.request = make_request(static_cast<OpKind>(tensor.op), tensor.name != nullptr ? tensor.name : "",
-                                           static_cast<DType>(tensor.dtype), shape, reduce, tensor.root,
-                                           tensor.prescale, tensor.postscale),
-                   .binding = {.in = tensor.input, .out = tensor.output}});
+    const bool reduces = row(static_cast<OpKind>(tensor.op)).reduces;
+    const auto reduce = reduces ? static_cast<ReduceOp>(tensor.reduce_op) : ReduceOp::Sum;
+    out.push_back(
+        {.request = make_request(static_cast<OpKind>(tensor.op), tensor.name != nullptr ? tensor.name : "",
+                                 static_cast<DType>(tensor.dtype), shape, reduce, tensor.root, tensor.prescale,
+                                 tensor.postscale),
+         .binding = {
+             .in = tensor.input, .out = tensor.output, .splits = {tensor.splits, tensor.splits + tensor.split_count}}});
   }
   return out;
 }

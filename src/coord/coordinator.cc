@@ -83,9 +83,9 @@ Result<uint32_t> Coordinator::State::signature_of(const Negotiation& set, const 
   if (op.has_root && !set.is_member(found->signature.root)) {
     return protocol_error(cat("root rank ", found->signature.root, " is not in process set ", item.set));
   }
-  if ((op.dims == DimsRule::AllButFirst) != (item.first_dim >= 0))
-    return protocol_error("first dimension of the wrong op");
-  if (tensor_bytes(found->signature, item.first_dim) < 0) return protocol_error("a tensor of more than 2^60 bytes");
+  if (op.tells_first_dim() != (item.first_dim >= 0)) return protocol_error("first dimension of the wrong op");
+  if (tensor_bytes(found->signature, std::max<int64_t>(item.first_dim, 0)) < 0)
+    return protocol_error("a tensor of more than 2^60 bytes");
   return id;
 }
 

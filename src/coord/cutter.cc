@@ -26,6 +26,10 @@ std::vector<std::vector<uint32_t>> cut(std::span<const Piece> pieces, const CutL
   std::unordered_map<uint32_t, Open> open_of_class;
   for (uint32_t i = 0; i < pieces.size(); ++i) {
     const Piece& piece = pieces[i];
+    if (piece.alone) {
+      out.push_back({i});
+      continue;
+    }
     auto [it, is_new] = open_of_class.try_emplace(piece.fusion_class);
     Open& open = it->second;
     if (is_new || !takes(open, piece, limits)) {

@@ -18,6 +18,7 @@ struct Piece {
   uint32_t unit = 0;      // pieces of one unit follow each other
   int64_t bytes = 0;      // of the tensor
   size_t wire_bytes = 0;  // of its entry in the decision
+  bool alone = false;     // a batch of its own
 };
 struct CutLimits {
   size_t wire_bytes = SIZE_MAX;     // of the entries of one batch

@@ -62,9 +62,11 @@ Status check_signature(const Signature& signature) {
   if (signature.root < 0 || (!op.has_root && signature.root != 0)) {
     return refuse(cat("root rank ", signature.root, " is not possible"));
   }
-  if (op.dims == DimsRule::AllButFirst) {
-    if (signature.shape.ndim() == 0) return refuse("a scalar has no first dimension; reshape it to [1]");
-    if (signature.shape[0] != 0) return refuse("the first dimension is not part of the signature");
+  if (op.works_on_rows() && signature.shape.ndim() == 0) {
+    return refuse("a scalar has no first dimension; reshape it to [1]");
+  }
+  if (op.dims == DimsRule::AllButFirst && signature.shape[0] != 0) {
+    return refuse("the first dimension is not part of the signature");
   }
   if (tensor_bytes(signature, 0) < 0) {
     return refuse(cat("the shape ", signature.shape.to_string(), " is negative or exceeds 2^60 bytes"));

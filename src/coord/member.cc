@@ -86,7 +86,7 @@ ReportItem Member::State::item_of(Tensor& tensor) {
   Submit out;
   out.set = request.set;
   out.more = tensor.more;
-  if (row(request.signature.op).dims == DimsRule::AllButFirst) out.first_dim = request.first_dim;
+  if (row(request.signature.op).tells_first_dim()) out.first_dim = request.first_dim;
   if (request.name.empty()) {
     out.name = Number{tensor.number};
   } else if (name_id) {
@@ -124,7 +124,7 @@ Status Member::State::check_key(const Key& key, SetId set) const {
 Status Member::State::check_entry(const BatchEntry& entry, SetId set, size_t members) const {
   const auto* known = signatures.at(entry.signature);
   if (known == nullptr) return protocol_error(cat("there is no signature ", entry.signature));
-  const bool varies = row(known->signature.op).dims == DimsRule::AllButFirst;
+  const bool varies = row(known->signature.op).tells_first_dim();
   const int64_t rows = sum_of(entry.first_dims);
   if (entry.first_dims.size() != (varies ? members : 0)) return protocol_error("wrong number of first dimensions");
   if (rows < 0 || tensor_bytes(known->signature, rows) < 0) return protocol_error("a tensor of more than 2^60 bytes");

@@ -181,8 +181,12 @@ void Negotiation::cut_due(Time now) {
   std::vector<BatchEntry> entries;
   for (uint32_t u = 0; u < units.size(); ++u) {
     for (const BatchEntry& entry : units[u]->entries) {
-      const uint32_t fusion_class = decisions_->signatures().at(entry.signature)->fusion_class;
-      pieces.push_back(Piece{fusion_class, u, std::min(bytes_of(entry), kMostCountedBytes), encoded_bytes(entry)});
+      const auto& known = *decisions_->signatures().at(entry.signature);
+      pieces.push_back(Piece{.fusion_class = known.fusion_class,
+                             .unit = u,
+                             .bytes = std::min(bytes_of(entry), kMostCountedBytes),
+                             .wire_bytes = encoded_bytes(entry),
+                             .alone = row(known.signature.op).output == Output::Exchanged});
       entries.push_back(entry);
     }
   }

@@ -12,7 +12,7 @@ constexpr size_t kWindow = 2;
 }  // namespace
 
 Status Batches::push(BoundBatch bound, std::vector<coord::Ticket> tickets, Time now) {
-  RONDE_ASSIGN(Widened widened, Widened::make(bound));
+  RONDE_ASSIGN(Widened widened, Widened::make(bound, index_of(bound.batch, self_)));
   RONDE_ASSIGN(auto* chosen, backend::select(backends_, bound.batch));
   auto entry = std::make_unique<Entry>();
   entry->bound = std::move(bound);

@@ -19,7 +19,7 @@ namespace ronde::engine {
 
 class Batches {
  public:
-  explicit Batches(std::span<const std::unique_ptr<backend::Backend>> backends) : backends_(backends) {}
+  Batches(std::span<const std::unique_ptr<backend::Backend>> backends, Rank self) : backends_(backends), self_(self) {}
 
   struct Entry {
     BoundBatch bound;
@@ -46,6 +46,7 @@ class Batches {
   bool may_start(size_t position) const;
 
   std::span<const std::unique_ptr<backend::Backend>> backends_;
+  Rank self_;
   std::deque<std::unique_ptr<Entry>> queue_;
 };
 

@@ -30,11 +30,15 @@ std::vector<control::Carrier*> carriers(const Parts& parts) {
   return out;
 }
 
-Handle& fill(Handle& handle, const Submission& submission) {
+Handle& fill(Handle& handle, const Submission& submission, Rank size) {
   handle.set = submission.request.set;
   handle.name = submission.request.name;
   handle.what = describe(submission.request.signature, submission.request.name, 0);
   handle.binding = submission.binding;
+  std::vector<int64_t>& splits = handle.binding.splits;
+  if (row(submission.request.signature.op).output == Output::Exchanged && splits.empty()) {
+    splits.assign(static_cast<size_t>(size), submission.request.first_dim / size);
+  }
   return handle;
 }
 
@@ -52,7 +56,7 @@ Engine::Engine(Parts parts)
       control_(parts_.topology.rank, parts_.topology.size, eager_,
                coordinator_options(parts_, [this](Time now) { return silent_ranks(now); }), parts_.coordinator.get(),
                carriers(parts_)),
-      batches_(parts_.backends),
+      batches_(parts_.backends, parts_.topology.rank),
       waiting_(parts_.settings.spin, host_load(parts_.topology.local_size)),
       locals_(static_cast<size_t>(parts_.board->local_size())) {
   std::iota(locals_.begin(), locals_.end(), 0);
@@ -74,7 +78,7 @@ Result<std::vector<Ticket>> Engine::submit(std::span<const Submission> submissio
   queued.more = more;
   std::vector<Ticket> tickets;
   for (const Submission& submission : submissions) {
-    tickets.push_back(handles_.create([&](Handle& handle) { fill(handle, submission); })->ticket);
+    tickets.push_back(handles_.create([&](Handle& handle) { fill(handle, submission, parts_.topology.size); })->ticket);
     queued.requests.push_back(submission.request);
   }
   queued.tickets = tickets;

@@ -2,6 +2,7 @@
 // One step of the driver: submissions, control, one block of each running batch. The progress lock is held.
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "engine/engine.h"
@@ -9,21 +10,20 @@
 namespace ronde::engine {
 namespace {
 
-// Allocates the output of a tensor whose size depends on all ranks.
-Status allocate_output(const Batch& batch, size_t t, Handle& handle) {
+// Memory for an output whose size depends on all ranks; `rows`: how many come from each, where that is known to users.
+Status allocate_output(Handle& handle, const Shape& shape, DType dtype, std::span<const int64_t> rows) {
   OwnedOutput& output = handle.output;
-  const std::vector<int64_t>& first_dims = batch.tensors[t].first_dims;
-  output.shape = output_shape(batch, t);
-  output.bytes = output_count(batch, t) * static_cast<int64_t>(size_of(batch.dtype));
-  const auto dims_at = (static_cast<size_t>(output.bytes) + 7) / 8 * 8;
-  output.data.reset(std::malloc(dims_at + std::max<size_t>(first_dims.size(), 1) * sizeof(int64_t)));
+  output.shape = shape;
+  output.bytes = shape.count() * static_cast<int64_t>(size_of(dtype));
+  const auto rows_at = (static_cast<size_t>(output.bytes) + 7) / 8 * 8;
+  output.data.reset(std::malloc(rows_at + std::max<size_t>(rows.size(), 1) * sizeof(int64_t)));
   if (!output.data) {
     return Status(Code::ResourceExhausted, cat(handle.what, ": no memory for an output of ", output.bytes, " bytes"));
   }
-  auto* const dims = reinterpret_cast<int64_t*>(static_cast<std::byte*>(output.data.get()) + dims_at);
-  std::ranges::copy(first_dims, dims);
-  output.first_dims = dims;
-  output.member_count = static_cast<int32_t>(first_dims.size());
+  auto* const kept = reinterpret_cast<int64_t*>(static_cast<std::byte*>(output.data.get()) + rows_at);
+  std::ranges::copy(rows, kept);
+  output.first_dims = kept;
+  output.member_count = static_cast<int32_t>(rows.size());
   handle.binding.out = output.data.get();
   return {};
 }
@@ -94,15 +94,29 @@ void Engine::handle(coord::BatchReady event, Time now) {
 }
 
 Status Engine::begin(Batch batch, const std::vector<Ticket>& tickets, Time now) {
-  BoundBatch bound{.batch = std::move(batch), .bindings = {}};
+  BoundBatch bound{.batch = std::move(batch), .bindings = {}, .allocate = {}};
+  const Output output = row(bound.batch.op).output;
+  const size_t self = index_of(bound.batch, parts_.topology.rank);
   for (size_t t = 0; t < tickets.size(); ++t) {
     const auto handle = handles_.find(tickets[t]);
     if (!handle) {
       return Status(Code::Internal, cat("batch ", bound.batch.number, " has a tensor '", bound.batch.tensors[t].name,
                                         "' that this rank did not submit"));
     }
-    if (row(bound.batch.op).allocates_output) RONDE_TRY(allocate_output(bound.batch, t, *handle));
+    if (output == Output::AllRows || output == Output::OwnRows) {
+      const Shape shape = output_shape(bound.batch, t, self);
+      RONDE_TRY(allocate_output(*handle, shape, bound.batch.dtype, bound.batch.tensors[t].first_dims));
+    }
     bound.bindings.push_back(handle->binding);
+  }
+  if (output == Output::Exchanged) {
+    bound.allocate = [this, ticket = tickets[0], dtype = bound.batch.dtype, shape = bound.batch.tensors[0].shape](
+                         size_t, std::span<const int64_t> rows) -> Result<std::byte*> {
+      const auto handle = handles_.find(ticket);
+      const Shape all = shape.with_first(std::accumulate(rows.begin(), rows.end(), int64_t{0}));
+      RONDE_TRY(allocate_output(*handle, all, dtype, rows));
+      return static_cast<std::byte*>(handle->binding.out);
+    };
   }
   return batches_.push(std::move(bound), tickets, now);
 }

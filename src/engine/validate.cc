@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/validate.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace ronde::engine {
 namespace {
@@ -36,9 +38,32 @@ Status validate_reduction(const Request& request) {
   if (signature.dtype == DType::Bool && signature.reduce == ReduceOp::Average) {
     return wrong(request, "an average of bool has no meaning; use sum (or), product (and), min or max");
   }
+  if (!is_possible(signature.reduce, signature.dtype)) {
+    return wrong(request,
+                 cat(name_of(signature.dtype), " numbers have no ", name_of(signature.reduce), "; use sum or average"));
+  }
   if (!std::isfinite(signature.prescale) || !std::isfinite(signature.postscale)) {
     return wrong(request, cat("scale factors must be finite, not ", signature.prescale, " and ", signature.postscale));
   }
+  return {};
+}
+
+// None at all: equal parts.
+Status validate_splits(const Request& request, std::span<const int64_t> splits, Rank size) {
+  if (splits.empty() && request.first_dim % size == 0) return {};
+  if (splits.empty()) {
+    return wrong(request, cat("its ", request.first_dim, " rows cannot be divided by ", size,
+                              " ranks; say with splits how many are for each"));
+  }
+  if (splits.size() != static_cast<size_t>(size)) {
+    return wrong(request, cat(splits.size(), " splits for ", size, " ranks"));
+  }
+  int64_t left = request.first_dim;
+  for (const int64_t rows : splits) {
+    if (rows < 0) return wrong(request, cat("a split of ", rows, " rows"));
+    left -= std::min(rows, left + 1);
+  }
+  if (left < 0) return wrong(request, cat("the splits have more than the ", request.first_dim, " rows of the tensor"));
   return {};
 }
 
@@ -54,9 +79,9 @@ Status validate(const Request& request, const Binding& binding, Rank size) {
   for (const int64_t dim : signature.shape.dims()) {
     if (dim < 0) return wrong(request, cat("negative dimension ", dim));
   }
-  if (!op.has_tensor) return {};
-  if (op.dims == DimsRule::AllButFirst && signature.shape.ndim() == 0) {
-    return wrong(request, "a scalar has no first dimension to gather along; reshape it to [1]");
+  if (!op.has_tensor()) return {};
+  if (op.works_on_rows() && signature.shape.ndim() == 0) {
+    return wrong(request, "a scalar has no first dimension; reshape it to [1]");
   }
   if (request.first_dim < 0) return wrong(request, cat("negative first dimension ", request.first_dim));
   if (!fits(request))
@@ -65,7 +90,8 @@ Status validate(const Request& request, const Binding& binding, Rank size) {
     return wrong(request, cat("root rank ", signature.root, " is not in the job: ranks are 0 ... ", size - 1));
   }
   if (op.reduces) RONDE_TRY(validate_reduction(request));
-  if (has_elements(request) && (binding.in == nullptr || (!op.allocates_output && binding.out == nullptr))) {
+  if (op.output == Output::Exchanged) RONDE_TRY(validate_splits(request, binding.splits, size));
+  if (has_elements(request) && (binding.in == nullptr || (!op.allocates_output() && binding.out == nullptr))) {
     return wrong(request, "no memory was given for a tensor with elements");
   }
   return {};

@@ -16,14 +16,16 @@ class Widened {
  public:
   // Copies the inputs and makes `bound` work on the copies, if it averages integers of less than 64 bits; otherwise
   // changes nothing. An error: no memory.
-  static Result<Widened> make(BoundBatch& bound);
+  // `self`: the index of this member.
+  static Result<Widened> make(BoundBatch& bound, size_t self);
   // Results -> outputs, when the batch is done.
   void narrow() const;
 
  private:
   struct Tensor {
-    std::unique_ptr<int64_t[]> values;
-    int64_t count = 0;
+    std::unique_ptr<int64_t[]> values;  // of the input, and behind them of an output that is apart from it
+    const int64_t* results = nullptr;
+    int64_t count = 0;  // of the results
     void* out = nullptr;
   };
   DType dtype_ = DType::I64;

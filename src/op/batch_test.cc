@@ -43,31 +43,37 @@ TEST(Batch, allgather_members_contribute_their_own_rows) {
 
 TEST(Batch, allgather_output_has_the_rows_of_all) {
   const auto batch = allgather_batch();
-  EXPECT_EQ(output_shape(batch, 0), Shape({5, 3, 2}));
-  EXPECT_EQ(output_count(batch, 0), 30);
-  EXPECT_EQ(output_shape(batch, 1), Shape({6}));
-  EXPECT_EQ(output_count(batch, 1), 6);
-  EXPECT_EQ(output_shape(batch, 2), Shape({0, 5}));
-  EXPECT_EQ(output_count(batch, 2), 0);
-  EXPECT_EQ(output_shape(batch, 3), Shape({24, 0}));
-  EXPECT_EQ(output_count(batch, 3), 0);
+  EXPECT_EQ(output_shape(batch, 0, 1), Shape({5, 3, 2}));
+  EXPECT_EQ(output_count(batch, 0, 1), 30);
+  EXPECT_EQ(output_shape(batch, 1, 1), Shape({6}));
+  EXPECT_EQ(output_count(batch, 1, 1), 6);
+  EXPECT_EQ(output_shape(batch, 2, 1), Shape({0, 5}));
+  EXPECT_EQ(output_count(batch, 2, 1), 0);
+  EXPECT_EQ(output_shape(batch, 3, 1), Shape({24, 0}));
+  EXPECT_EQ(output_count(batch, 3, 1), 0);
 }
 
-TEST(Batch, input_bytes_are_those_of_one_member) {
-  const auto gather = allgather_batch();
-  EXPECT_EQ(input_bytes(gather, 0), (24 + 1) * 8);
-  EXPECT_EQ(input_bytes(gather, 1), (0 + 2) * 8);
-  EXPECT_EQ(input_bytes(gather, 2), (6 + 3) * 8);
-  EXPECT_EQ(input_bytes(allreduce_batch(ReduceOp::Sum), 3), (6 + 1 + 0) * 2);
+TEST(Batch, reducescatter_gives_the_first_members_the_rows_that_are_left_over) {
+  Batch batch = allreduce_batch(ReduceOp::Sum);
+  batch.op = OpKind::Reducescatter;
+  batch.tensors = {tensor("w", {6, 3}), tensor("few", {1}), tensor("none", {0, 9})};
+  const std::vector<int64_t> rows{2, 2, 1, 1};
+  for (size_t index = 0; index < 4; ++index) {
+    EXPECT_EQ(output_shape(batch, 0, index), Shape({rows[index], 3}));
+    EXPECT_EQ(output_count(batch, 0, index), rows[index] * 3);
+    EXPECT_EQ(count_of(batch, 0, index), rows[index] * 3);
+    EXPECT_EQ(output_count(batch, 1, index), index == 0 ? 1 : 0);
+    EXPECT_EQ(output_count(batch, 2, index), 0);
+  }
 }
 
 TEST(Batch, allreduce_output_has_the_shape_of_the_input) {
   const auto batch = allreduce_batch(ReduceOp::Sum);
   for (size_t index = 0; index < 4; ++index) EXPECT_EQ(count_of(batch, 0, index), 6);
-  EXPECT_EQ(output_shape(batch, 0), Shape({2, 3}));
-  EXPECT_EQ(output_count(batch, 0), 6);
-  EXPECT_EQ(output_count(batch, 1), 1);
-  EXPECT_EQ(output_count(batch, 2), 0);
+  EXPECT_EQ(output_shape(batch, 0, 1), Shape({2, 3}));
+  EXPECT_EQ(output_count(batch, 0, 1), 6);
+  EXPECT_EQ(output_count(batch, 1, 1), 1);
+  EXPECT_EQ(output_count(batch, 2, 1), 0);
 }
 
 TEST(Batch, barrier_has_no_elements) {
@@ -76,8 +82,7 @@ TEST(Batch, barrier_has_no_elements) {
   batch.op = OpKind::Barrier;
   batch.tensors = {tensor("", {})};
   EXPECT_EQ(count_of(batch, 0, 1), 0);
-  EXPECT_EQ(output_count(batch, 0), 0);
-  EXPECT_EQ(input_bytes(batch, 0), 0);
+  EXPECT_EQ(output_count(batch, 0, 1), 0);
 }
 
 TEST(Batch, counts_beyond_32_bits_are_exact) {
@@ -87,7 +92,7 @@ TEST(Batch, counts_beyond_32_bits_are_exact) {
   batch.dtype = DType::U8;
   batch.tensors = {tensor("big", {0, 1 << 20}, {3 << 20, 2 << 20})};
   EXPECT_EQ(count_of(batch, 0, 0), int64_t{3} << 40);
-  EXPECT_EQ(output_count(batch, 0), int64_t{5} << 40);
+  EXPECT_EQ(output_count(batch, 0, 1), int64_t{5} << 40);
 }
 
 TEST(Reduction, average_is_a_sum_divided_by_the_members) {

@@ -19,6 +19,19 @@ bool is_reduce_op(uint8_t value) {
   return value <= static_cast<uint8_t>(kLastReduceOp) && !name_of(static_cast<ReduceOp>(value)).empty();
 }
 
+bool is_possible(ReduceOp op, DType dtype) {
+  switch (row(dtype).kind) {
+    case NumberKind::Bool:
+      return op != ReduceOp::Average;
+    case NumberKind::Complex:
+      return op == ReduceOp::Average || op == ReduceOp::Sum;
+    case NumberKind::Float:
+    case NumberKind::Integer:
+      return true;
+  }
+  return false;
+}
+
 std::string_view name_of(ReduceOp op) {
   switch (op) {
     case ReduceOp::Average:

@@ -11,18 +11,36 @@
 
 namespace ronde {
 
-enum class OpKind : uint8_t { Allreduce = 0, Broadcast = 1, Allgather = 2, Barrier = 3 };
-constexpr OpKind kLastOp = OpKind::Barrier;
+enum class OpKind : uint8_t {
+  Allreduce = 0,
+  Broadcast = 1,
+  Allgather = 2,
+  Barrier = 3,
+  Reducescatter = 4,
+  Alltoall = 5
+};
+constexpr OpKind kLastOp = OpKind::Alltoall;
 
 // The numbers users know from the Python constants. 2 is kept free (Adasum).
 enum class ReduceOp : uint8_t { Average = 0, Sum = 1, Min = 3, Max = 4, Product = 5 };
 constexpr ReduceOp kLastReduceOp = ReduceOp::Product;
 bool is_reduce_op(uint8_t value);
 std::string_view name_of(ReduceOp op);
+// An average of bool has no meaning; complex numbers have no order, and their product is not offered.
+bool is_possible(ReduceOp op, DType dtype);
 
 enum class DimsRule : uint8_t {
   All,         // every dimension agrees on all ranks
-  AllButFirst  // the first may differ: the output has the sum of them
+  AllButFirst  // the first may differ
+};
+
+// What a member gets. Where it is not as large as the input, the engine allocates it.
+enum class Output : uint8_t {
+  None,
+  Same,      // the shape of the input; may be the input's memory
+  AllRows,   // the rows of all members, in their order; the decision carries how many each has
+  OwnRows,   // this member's part of the rows
+  Exchanged  // rows from each member; how many is told while the batch runs, so a batch has one such tensor
 };
 
 struct OpRow {
@@ -31,15 +49,21 @@ struct OpRow {
   DimsRule dims;
   bool reduces;   // reduce op and scale factors are part of the signature
   bool has_root;  // the root is part of the signature
-  bool has_tensor;
-  bool allocates_output;  // the size of the output is known only when all ranks are ready
+  Output output;
+
+  constexpr bool has_tensor() const { return output != Output::None; }
+  constexpr bool allocates_output() const { return output > Output::Same; }
+  constexpr bool tells_first_dim() const { return output == Output::AllRows; }
+  constexpr bool works_on_rows() const { return output > Output::Same; }
 };
 
-constexpr std::array<OpRow, 4> kOps{{
-    {OpKind::Allreduce, "allreduce", DimsRule::All, true, false, true, false},
-    {OpKind::Broadcast, "broadcast", DimsRule::All, false, true, true, false},
-    {OpKind::Allgather, "allgather", DimsRule::AllButFirst, false, false, true, true},
-    {OpKind::Barrier, "barrier", DimsRule::All, false, false, false, false},
+constexpr std::array<OpRow, 6> kOps{{
+    {OpKind::Allreduce, "allreduce", DimsRule::All, true, false, Output::Same},
+    {OpKind::Broadcast, "broadcast", DimsRule::All, false, true, Output::Same},
+    {OpKind::Allgather, "allgather", DimsRule::AllButFirst, false, false, Output::AllRows},
+    {OpKind::Barrier, "barrier", DimsRule::All, false, false, Output::None},
+    {OpKind::Reducescatter, "reducescatter", DimsRule::All, true, false, Output::OwnRows},
+    {OpKind::Alltoall, "alltoall", DimsRule::AllButFirst, false, false, Output::Exchanged},
 }};
 
 constexpr const OpRow& row(OpKind kind) {

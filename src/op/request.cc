@@ -23,7 +23,7 @@ std::string Signature::to_string() const {
   const OpRow& op_row = row(op);
   std::string out(op_row.name);
   if (op_row.reduces) out += cat("(", name_of(reduce), ")");
-  if (op_row.has_tensor) out += cat(" ", name_of(dtype), shape_text(*this));
+  if (op_row.has_tensor()) out += cat(" ", name_of(dtype), shape_text(*this));
   if (op_row.has_root) out += cat(" from rank ", root);
   if (prescale != 1.0) out += cat(" prescale=", prescale);
   if (postscale != 1.0) out += cat(" postscale=", postscale);
@@ -37,7 +37,7 @@ Request make_request(OpKind op, std::string name, DType dtype, const Shape& shap
   out.set = set;
   out.name = std::move(name);
   out.signature.op = op;
-  if (op_row.has_tensor) {
+  if (op_row.has_tensor()) {
     out.signature.dtype = dtype;
     out.signature.shape = shape;
   }

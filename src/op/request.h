@@ -50,7 +50,7 @@ struct BatchTensor {
   std::string name;
   uint64_t number = 0;
   Shape shape;                      // as in the Signature
-  std::vector<int64_t> first_dims;  // one per member, in the order of Batch::members; only where they may differ
+  std::vector<int64_t> first_dims;  // one per member, in the order of Batch::members; only where the op tells them
 };
 
 // Self-contained: a rank that never saw one of the tensors could run it. All tensors share everything but shape.

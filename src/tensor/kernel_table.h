@@ -15,7 +15,8 @@ namespace ronde {
 
 struct KernelTable {
   const char* name;
-  // As in kernels.h, for at least two sources.
+  // As in kernels.h, for at least two sources. No function of the table is called for complex numbers, only for their
+  // parts.
   void (*combine)(Combine op, DType dtype, void* out, const void* const* srcs, size_t sources, size_t count,
                   const Scale& scale);
   // As in kernels.h, for a scale that is not the identity and a dtype other than Bool.

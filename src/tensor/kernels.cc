@@ -51,6 +51,10 @@ void copy(DType dtype, void* out, const void* in, size_t count) {
 void combine(Combine op, DType dtype, void* out, std::span<const void* const> srcs, size_t count, Scale scale) {
   RONDE_CHECK(!srcs.empty(), "nothing to combine");
   RONDE_CHECK(scale.divisor > 0, "a divisor is a number of ranks");
+  if (row(dtype).kind == NumberKind::Complex) {
+    RONDE_CHECK(op == Combine::Sum, "complex numbers are only added");
+    return combine(op, part_of(dtype), out, srcs, parts(dtype, count), scale);
+  }
   if (srcs.size() > 1) return table()->combine(op, dtype, out, srcs.data(), srcs.size(), count, scale);
   if (dtype != DType::Bool) return scale_copy(dtype, out, srcs[0], count, scale);
   const void* const twice[] = {srcs[0], srcs[0]};  // x or x: any true byte becomes 1
@@ -60,7 +64,7 @@ void combine(Combine op, DType dtype, void* out, std::span<const void* const> sr
 void scale_copy(DType dtype, void* out, const void* in, size_t count, Scale scale) {
   RONDE_CHECK(scale.divisor > 0, "a divisor is a number of ranks");
   if (scale.is_identity() || dtype == DType::Bool) return copy(dtype, out, in, count);
-  table()->scale(dtype, out, in, count, scale);
+  table()->scale(part_of(dtype), out, in, parts(dtype, count), scale);
 }
 
 void convert(DType out_dtype, void* out, DType in_dtype, const void* in, size_t count) {

@@ -5,6 +5,7 @@
 //
 // Halves (F16, BF16) are widened to float32, computed there, and rounded once, to nearest even, when stored; NaN stays
 // NaN. Integers: Sum and Product wrap. Bool (one byte, 0 or 1): Min and Product are "and", Max and Sum are "or".
+// Complex numbers: Sum only; they are scaled by real factors.
 #pragma once
 
 #include <cstddef>

@@ -53,6 +53,30 @@ struct U8 {
   static constexpr Scaled kLeast = 0;
   static constexpr Scaled kMost = UINT8_MAX;
 };
+struct I8 {
+  typedef int8_t Value;
+  typedef uint32_t Wrap;
+  typedef int8_t Memory __attribute__((may_alias));
+  typedef double Scaled;
+  static constexpr Scaled kLeast = INT8_MIN;
+  static constexpr Scaled kMost = INT8_MAX;
+};
+struct I16 {
+  typedef int16_t Value;
+  typedef uint32_t Wrap;
+  typedef int16_t Memory __attribute__((aligned(1), may_alias));
+  typedef double Scaled;
+  static constexpr Scaled kLeast = INT16_MIN;
+  static constexpr Scaled kMost = INT16_MAX;
+};
+struct U16 {
+  typedef uint16_t Value;
+  typedef uint32_t Wrap;
+  typedef uint16_t Memory __attribute__((aligned(1), may_alias));
+  typedef double Scaled;
+  static constexpr Scaled kLeast = 0;
+  static constexpr Scaled kMost = UINT16_MAX;
+};
 struct Bool {
   typedef uint8_t Value;
   typedef uint8_t Memory;
@@ -272,8 +296,17 @@ void combine_with(DType dtype, void* out, const Sources& srcs, size_t count, con
       return combine_integers<I64, Op>(out, srcs, count, scale);
     case DType::U8:
       return combine_integers<U8, Op>(out, srcs, count, scale);
+    case DType::I8:
+      return combine_integers<I8, Op>(out, srcs, count, scale);
+    case DType::I16:
+      return combine_integers<I16, Op>(out, srcs, count, scale);
+    case DType::U16:
+      return combine_integers<U16, Op>(out, srcs, count, scale);
     case DType::Bool:
       return combine_plain<Bool, Op>(out, srcs, count, Keep{});
+    case DType::C64:
+    case DType::C128:
+      return;
   }
 }
 
@@ -308,7 +341,15 @@ void scale_any(DType dtype, void* out, const void* in, size_t count, const Scale
       return scale_integers<I64>(out, in, count, scale);
     case DType::U8:
       return scale_integers<U8>(out, in, count, scale);
+    case DType::I8:
+      return scale_integers<I8>(out, in, count, scale);
+    case DType::I16:
+      return scale_integers<I16>(out, in, count, scale);
+    case DType::U16:
+      return scale_integers<U16>(out, in, count, scale);
     case DType::Bool:
+    case DType::C64:
+    case DType::C128:
       return;
   }
 }

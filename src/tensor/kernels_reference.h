@@ -170,6 +170,18 @@ inline Bytes combined(Combine op, DType dtype, const std::vector<Bytes>& srcs, c
     case DType::Bool:
       combine_bools(op, out, srcs);
       break;
+    case DType::I8:
+      combine_integers<int8_t>(op, out, srcs, scale);
+      break;
+    case DType::I16:
+      combine_integers<int16_t>(op, out, srcs, scale);
+      break;
+    case DType::U16:
+      combine_integers<uint16_t>(op, out, srcs, scale);
+      break;
+    case DType::C64:
+    case DType::C128:
+      return combined(op, part_of(dtype), srcs, scale);
   }
   return out;
 }
@@ -178,13 +190,14 @@ inline Bytes combined(Combine op, DType dtype, const std::vector<Bytes>& srcs, c
 inline bool is_nan(DType dtype, const Bytes& bytes, size_t i) {
   if (dtype == DType::F32) return std::isnan(load<float>(bytes, i));
   if (dtype == DType::F64) return std::isnan(load<double>(bytes, i));
-  if (!row(dtype).is_float) return false;
+  if (row(dtype).kind != NumberKind::Float) return false;
   return std::isnan(half_value(load<uint16_t>(bytes, i), mantissa_bits_of(dtype)));
 }
 
 // The first element in which two results differ (-1: none). Any NaN equals any other.
 inline int64_t first_difference(DType dtype, const Bytes& a, const Bytes& b) {
   const size_t size = size_of(dtype);
+  if (row(dtype).kind == NumberKind::Complex) return first_difference(part_of(dtype), a, b);
   RONDE_CHECK(a.size() == b.size(), "results of one size are compared");
   for (size_t i = 0; i < a.size() / size; ++i) {
     if (std::memcmp(a.data() + i * size, b.data() + i * size, size) == 0) continue;
@@ -199,7 +212,7 @@ using Random = std::mt19937_64;
 inline uint64_t random_bits(DType dtype, Random& random) {
   const uint64_t bits = random();
   const bool extreme = random() % 8 == 0;
-  if (!row(dtype).is_float) {
+  if (row(dtype).kind != NumberKind::Float) {
     static constexpr uint64_t kEdges[] = {0,          1,          ~uint64_t{0}, uint64_t{1} << 63, ~(uint64_t{1} << 63),
                                           0x80000000, 0x7fffffff, 0x80};
     return extreme ? kEdges[bits % std::size(kEdges)] : bits;
@@ -219,6 +232,7 @@ inline uint64_t random_bits(DType dtype, Random& random) {
 }
 
 inline Bytes random_tensor(DType dtype, size_t count, Random& random) {
+  if (row(dtype).kind == NumberKind::Complex) return random_tensor(part_of(dtype), parts(dtype, count), random);
   Bytes out(count * size_of(dtype));
   for (size_t i = 0; i < count; ++i) {
     uint64_t bits = random_bits(dtype, random);

@@ -5,7 +5,7 @@
 
 namespace ronde::collective {
 namespace {
-constexpr std::array kAlgorithms{kRingAllreduce, kRingAllgather, kRingBroadcast, kRingBarrier};
+constexpr std::array kAlgorithms{kRingAllreduce, kRingAllgather, kRingBroadcast, kRingBarrier, kPairwiseReducescatter};
 }  // namespace
 
 std::span<const Algorithm> algorithms() {

@@ -44,7 +44,8 @@ class Execution {
   static Status refuse(int member, size_t round, const std::string& what) {
     return Status(Code::Internal, cat("member ", member, ", round ", round, ": ", what));
   }
-  bool sums() const { return promise_ == Promise::SumEverywhere; }
+  bool sums() const { return promise_ == Promise::SumEverywhere || promise_ == Promise::SumAtOwner; }
+  bool is_promised(int member, int chunk) const { return promise_ != Promise::SumAtOwner || member == chunk; }
   const std::vector<Round>& rounds(int member) const { return schedules_[static_cast<size_t>(member)].rounds; }
   const Round& current(int member) const { return rounds(member)[at_[member]]; }
   bool through(int member) const { return at_[member] == rounds(member).size(); }
@@ -172,6 +173,7 @@ class Execution {
     const size_t end = schedules_[0].rounds.size();
     for (int member = 0; member < size_; ++member) {
       for (int chunk = 0; chunk < schedules_[0].chunks; ++chunk) {
+        if (!is_promised(member, chunk)) continue;
         const Content& own = content(member, chunk);
         if (!as_promised(own, chunk)) return refuse(member, end, cat("chunk ", chunk, " is not what was promised"));
         if (sums() && size_ > 1 && !own.finished) return refuse(member, end, cat("chunk ", chunk, " is not finished"));

@@ -7,7 +7,7 @@
 //   receive);
 //   - every send meets a receive of the same chunk in the same round, and nothing is left over;
 //   - every member ends with what the Promise says, each contribution exactly once;
-//   - with SumEverywhere, each chunk is finished at exactly one member, when it is complete, before anybody else gets
+//   - with a sum, each chunk is finished at exactly one member, when it is complete, before anybody else gets
 //   it complete;
 //   - no round sends the chunk that it receives, and no chunk without content is sent or reduced.
 #pragma once

@@ -33,14 +33,16 @@ TEST(Plans, send_as_few_chunks_as_their_files_say) {
       EXPECT_EQ(sends_of(ring_allreduce(index, size, 0)), 2 * (size - 1));
       EXPECT_EQ(sends_of(ring_allgather(index, size, 0)), size - 1);
       EXPECT_EQ(sends_of(ring_barrier(index, size, 0)), size - 1);
+      EXPECT_EQ(sends_of(pairwise_reducescatter(index, size, 0)), size - 1);
       const bool is_last = index == size - 1;
       EXPECT_EQ(sends_of(ring_broadcast(index, size, 0)), is_last ? 0 : size);
     }
   }
 }
 
-TEST(Plans, talk_to_ring_neighbours_only) {
+TEST(Plans, of_rings_talk_to_ring_neighbours_only) {
   for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.name.starts_with("ring")) continue;
     for (int size = 2; size <= kMaxSize; ++size) {
       for (int index = 0; index < size; ++index) {
         for (const Round& round : algorithm.plan(index, size, size / 2).rounds) {

@@ -44,6 +44,7 @@ enum class Promise : uint8_t {
   SumEverywhere,     // before: each member has its own part of c; after: all have the sum of all parts, finished
   GatherEverywhere,  // before: member c has c; after: all have it
   RootEverywhere,    // before: the root has c; after: all have it
+  SumAtOwner,        // before: each member has its own part of c; after: member c has the sum of all parts, finished
 };
 
 // One row per algorithm.
@@ -62,10 +63,14 @@ Schedule ring_broadcast(int index, int size, int root);
 // Nobody is done before everybody has begun; chunks are empty.
 Schedule ring_barrier(int index, int size, int root);
 
+// Sum over all members of chunk i at member i.
+Schedule pairwise_reducescatter(int index, int size, int root);
+
 constexpr Algorithm kRingAllreduce{"ring_allreduce", Promise::SumEverywhere, ring_allreduce};
 constexpr Algorithm kRingAllgather{"ring_allgather", Promise::GatherEverywhere, ring_allgather};
 constexpr Algorithm kRingBroadcast{"ring_broadcast", Promise::RootEverywhere, ring_broadcast};
 constexpr Algorithm kRingBarrier{"ring_barrier", Promise::GatherEverywhere, ring_barrier};
+constexpr Algorithm kPairwiseReducescatter{"pairwise_reducescatter", Promise::SumAtOwner, pairwise_reducescatter};
 
 // Every algorithm that there is.
 std::span<const Algorithm> algorithms();

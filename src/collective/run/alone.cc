@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// With one member every reduction is the member's own element, an allgather has its rows, and a broadcast comes from
-// itself: output = postscale(prescale(input)), with the roundings of a group.
+// With one member every reduction is the member's own element, a reducescatter and an allgather have its rows, and a
+// broadcast comes from itself: output = postscale(prescale(input)), with the roundings of a group. An alltoall gives
+// back what the member sends to itself.
 #include "collective/run/alone.h"
+
+#include <algorithm>
 
 #include "collective/run/copy.h"
 #include "collective/run/cursor.h"
@@ -14,7 +17,7 @@ constexpr int64_t kBlockBytes = 256 * 1024;
 class Alone final : public Running {
  public:
   explicit Alone(const BoundBatch& bound)
-      : line_(whole_spans(bound)),
+      : line_(row(bound.batch.op).works_on_rows() ? rows_of(bound, 0, 0) : whole_spans(bound)),
         cursor_(line_, {0, line_.total()}),
         dtype_(bound.batch.dtype),
         reduction_(reduction_of(bound.batch)) {}
@@ -40,9 +43,39 @@ class Alone final : public Running {
   Reduction reduction_;
 };
 
+class AloneAlltoall final : public Running {
+ public:
+  explicit AloneAlltoall(const BoundBatch& bound) : bound_(&bound) {}
+
+  Result<Progress> advance() override {
+    const Binding& binding = bound_->bindings[0];
+    const Batch& batch = bound_->batch;
+    if (!allocated_) {
+      RONDE_ASSIGN(out_, bound_->allocate(0, binding.splits));
+      allocated_ = true;
+      bytes_ = static_cast<size_t>(binding.splits[0] * row_count(batch.tensors[0].shape)) * size_of(batch.dtype);
+      return Progress::Working;
+    }
+    if (at_ == bytes_) return Progress::Done;
+    const size_t piece = std::min(bytes_ - at_, static_cast<size_t>(kBlockBytes));
+    copy_bytes(out_ + at_, static_cast<const std::byte*>(binding.in) + at_, piece);
+    at_ += piece;
+    return Progress::Working;
+  }
+  std::vector<Rank> waits_for() const override { return {}; }
+
+ private:
+  const BoundBatch* bound_;
+  bool allocated_ = false;
+  std::byte* out_ = nullptr;  // may be null where there is nothing to copy
+  size_t bytes_ = 0;
+  size_t at_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<Running> start_alone(const BoundBatch& bound) {
+  if (row(bound.batch.op).output == Output::Exchanged) return std::make_unique<AloneAlltoall>(bound);
   return std::make_unique<Alone>(bound);
 }
 

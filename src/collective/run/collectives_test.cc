@@ -59,16 +59,16 @@ Batch make_batch(uint64_t number, OpKind op, DType dtype, std::vector<Rank> memb
   return batch;
 }
 
-TEST_P(Paths, allreduce_gives_the_reference_for_every_op_and_dtype) {
+void expect_reductions(const Path& path, OpKind op) {
   Random random(1);
   for (const int ranks : kGroupSizes) {
-    const auto ranks_group = group(ranks);
+    const auto ranks_group = path.make(ranks);
     uint64_t number = 0;
     std::vector<TestBatch> tests;
     for (const DTypeRow& dtype : kDTypes) {
       for (const ReduceOp reduce : kReduceOps) {
-        if (dtype.dtype == DType::Bool && reduce == ReduceOp::Average) continue;
-        Batch batch = make_batch(++number, OpKind::Allreduce, dtype.dtype, first_ranks(ranks));
+        if (!is_possible(reduce, dtype.dtype)) continue;
+        Batch batch = make_batch(++number, op, dtype.dtype, first_ranks(ranks));
         batch.reduce = reduce;
         batch.prescale = number % 3 == 0 ? 2.0 : 1.0;
         batch.postscale = number % 4 == 0 ? 0.75 : 1.0;
@@ -85,15 +85,23 @@ TEST_P(Paths, allreduce_gives_the_reference_for_every_op_and_dtype) {
   }
 }
 
-TEST_P(Paths, broadcast_and_allgather_give_the_reference_for_every_root_and_dtype) {
+TEST_P(Paths, allreduce_gives_the_reference_for_every_op_and_dtype) {
+  expect_reductions(GetParam(), OpKind::Allreduce);
+}
+
+TEST_P(Paths, reducescatter_gives_the_reference_for_every_op_and_dtype) {
+  expect_reductions(GetParam(), OpKind::Reducescatter);
+}
+
+TEST_P(Paths, ops_that_only_move_give_the_reference_for_every_root_and_dtype) {
   Random random(2);
   for (const int ranks : kGroupSizes) {
     const auto ranks_group = group(ranks);
     uint64_t number = 0;
     std::vector<TestBatch> tests;
-    for (int dtype = 0; dtype < 8; ++dtype) {
+    for (int dtype = 0; dtype <= static_cast<int>(kLastDType); ++dtype) {
       for (int root = dtype % 2; root < ranks; root += 2) {
-        for (const OpKind op : {OpKind::Broadcast, OpKind::Allgather, OpKind::Barrier}) {
+        for (const OpKind op : {OpKind::Broadcast, OpKind::Allgather, OpKind::Alltoall, OpKind::Barrier}) {
           Batch batch = make_batch(++number, op, static_cast<DType>(dtype), first_ranks(ranks));
           batch.root = op == OpKind::Broadcast ? root : 0;
           if (op != OpKind::Barrier)
@@ -117,12 +125,15 @@ TestBatch random_batch(uint64_t number, int ranks, Random& random) {
   while (members.empty())
     for (Rank rank = 0; rank < ranks; ++rank)
       if (uniform(random, 0, 2) > 0) members.push_back(rank);
-  const auto op = static_cast<OpKind>(uniform(random, 0, 3));
-  Batch batch = make_batch(number, op, static_cast<DType>(uniform(random, 0, 7)), members);
+  const auto op = static_cast<OpKind>(uniform(random, 0, static_cast<int>(kLastOp)));
+  const auto dtype = static_cast<DType>(uniform(random, 0, static_cast<int>(kLastDType)));
+  Batch batch = make_batch(number, op, dtype, members);
   if (op == OpKind::Broadcast)
     batch.root = members[static_cast<size_t>(uniform(random, 0, static_cast<int>(members.size()) - 1))];
-  if (op == OpKind::Allreduce) {
-    batch.reduce = kReduceOps[static_cast<size_t>(uniform(random, batch.dtype == DType::Bool ? 1 : 0, 4))];
+  if (row(op).reduces) {
+    do {
+      batch.reduce = kReduceOps[static_cast<size_t>(uniform(random, 0, 4))];
+    } while (!is_possible(batch.reduce, dtype));
     batch.prescale = uniform(random, 0, 3) == 0 ? 0.5 : 1.0;
   }
   std::vector<int64_t> counts;

@@ -45,20 +45,30 @@ SpanList whole_spans(const BoundBatch& bound) {
     const Binding& binding = bound.bindings[t];
     out.add({.in = static_cast<const std::byte*>(binding.in),
              .out = static_cast<std::byte*>(binding.out),
-             .count = output_count(bound.batch, t)});
+             .count = count_of(bound.batch, t, 0)});
   }
   return out;
 }
 
 SpanList rows_of(const BoundBatch& bound, size_t owner, size_t self) {
+  const bool gathers = row(bound.batch.op).output == Output::AllRows;
   SpanList out(size_of(bound.batch.dtype));
   for (size_t t = 0; t < bound.batch.tensors.size(); ++t) {
-    const Binding& binding = bound.bindings[t];
     int64_t before = 0;
     for (size_t i = 0; i < owner; ++i) before += count_of(bound.batch, t, i);
-    const Piece whole{.in = nullptr, .out = static_cast<std::byte*>(binding.out), .count = 0};
-    Piece rows = slice(whole, before, count_of(bound.batch, t, owner), out.element_bytes());
-    if (owner == self) rows.in = static_cast<const std::byte*>(binding.in);
+    const int64_t count = count_of(bound.batch, t, owner);
+    Piece rows{.in = static_cast<const std::byte*>(bound.bindings[t].in),
+               .out = static_cast<std::byte*>(bound.bindings[t].out),
+               .count = count};
+    // On one side lie the rows of all members, on the other those of one.
+    const Piece among_all = slice(rows, before, count, out.element_bytes());
+    if (gathers) {
+      rows.out = among_all.out;
+      if (owner != self) rows.in = nullptr;
+    } else {
+      rows.in = among_all.in;
+      if (owner != self) rows.out = nullptr;
+    }
     out.add(rows);
   }
   return out;

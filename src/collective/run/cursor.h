@@ -50,9 +50,10 @@ class SpanList {
   std::vector<int64_t> starts_;  // the element at which each span begins
 };
 
-// The tensors of the batch one after another, each whole.
+// The tensors of a batch with Output::Same one after another, each whole.
 SpanList whole_spans(const BoundBatch& bound);
-// Of an allgather: what member `owner` contributes, where it lies in the outputs; in the inputs too if it is `self`.
+// The rows of member `owner`. Of an allgather: where they lie in the outputs; in the inputs too if it is `self`. Of a
+// reducescatter: where they lie in the inputs; in the outputs too if it is `self`.
 SpanList rows_of(const BoundBatch& bound, size_t owner, size_t self);
 
 // `list` outlives the cursor and is not added to meanwhile.

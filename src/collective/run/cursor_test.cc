@@ -148,6 +148,18 @@ TEST(Rows, lie_in_the_outputs_in_member_order_and_in_the_own_input) {
             (std::vector<std::pair<uint64_t, uint64_t>>{{0, 0x10010}, {0, 0x10014}}));
 }
 
+TEST(Rows, of_a_reducescatter_lie_in_the_inputs_in_member_order_and_in_the_own_output) {
+  BoundBatch bound = gather_batch();
+  bound.batch.op = OpKind::Reducescatter;
+  bound.batch.tensors = {{.name = "a", .number = 0, .shape = Shape{4, 2}, .first_dims = {}},
+                         {.name = "b", .number = 0, .shape = Shape{2}, .first_dims = {}}};
+  const SpanList own = rows_of(bound, 1, 1);  // of the rows of a: 2, 1, 1; of b: 1, 1, 0
+  EXPECT_EQ(walk(own, {0, own.total()}, 9),
+            (std::vector<std::pair<uint64_t, uint64_t>>{{0x1010, 0x10000}, {0x1014, 0x10004}, {0x2004, 0x20000}}));
+  const SpanList other = rows_of(bound, 2, 1);
+  EXPECT_EQ(walk(other, {0, other.total()}, 9), (std::vector<std::pair<uint64_t, uint64_t>>{{0x1018, 0}, {0x101c, 0}}));
+}
+
 // Blocks and shares.
 
 TEST(Blocks, cover_the_line_and_fit_into_slots) {

@@ -2,7 +2,7 @@
 #include "collective/run/ring.h"
 
 #include "collective/plan/schedule.h"
-#include "collective/run/member_index.h"
+#include "collective/run/pairwise_alltoall.h"
 #include "collective/run/ring_run.h"
 
 namespace ronde::collective {
@@ -18,6 +18,10 @@ const Algorithm& algorithm_of(OpKind op) {
       return kRingAllgather;
     case OpKind::Barrier:
       return kRingBarrier;
+    case OpKind::Reducescatter:
+      return kPairwiseReducescatter;
+    case OpKind::Alltoall:
+      break;  // no schedule: what is sent is known while it runs
   }
   RONDE_CHECK(false, "an op without a ring algorithm");
 }
@@ -29,6 +33,7 @@ std::unique_ptr<Running> start_ring(RingContext& context, const BoundBatch& boun
   RONDE_CHECK(batch.members.size() >= 2, "a ring has at least two members");
   const auto size = static_cast<int>(batch.members.size());
   const size_t self = index_of(batch, context.options().self);
+  if (batch.op == OpKind::Alltoall) return std::make_unique<PairwiseAlltoall>(context, bound, self);
   const int root = row(batch.op).has_root ? static_cast<int>(index_of(batch, batch.root)) : 0;
   Schedule schedule = algorithm_of(batch.op).plan(static_cast<int>(self), size, root);
   return std::make_unique<RingRun>(context, bound, self, std::move(schedule));

@@ -51,7 +51,7 @@ void RingData::to_send(int chunk, int64_t segment, bool received, std::vector<By
   if (!received) prescale(chunk, segment);
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);) {
-    const std::byte* from = received || own_is_moved() ? piece.out : piece.in;
+    const std::byte* from = received || own_is_moved(chunk) ? piece.out : piece.in;
     pieces.emplace_back(from, in_bytes(piece.count));
   }
 }
@@ -72,11 +72,15 @@ void RingData::copy_in(int chunk, int64_t segment, const std::byte* from) {
   }
 }
 
-void RingData::reduce_in(int chunk, int64_t segment, const std::byte* from, bool received, bool finish) {
+void RingData::reduce_in(int chunk, int64_t segment, std::byte* from, bool received, bool finish) {
   if (!received) prescale(chunk, segment);
+  if (scales_on_arrival()) {
+    const auto count = static_cast<size_t>(range(chunk, segment).count());
+    scale_copy(bound_->batch.dtype, from, from, count, reduction_.pre);
+  }
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);) {
-    const std::byte* own = received || own_is_moved() ? piece.out : piece.in;
+    const std::byte* own = received || own_is_moved(chunk) ? piece.out : piece.in;
     const std::array<const void*, 2> sources{from, own};
     combine(reduction_.combine, bound_->batch.dtype, piece.out, sources, static_cast<size_t>(piece.count),
             finish ? reduction_.post : Scale{});
@@ -87,12 +91,13 @@ void RingData::reduce_in(int chunk, int64_t segment, const std::byte* from, bool
 void RingData::keep(int chunk, int64_t segment) {
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);)
-    if (piece.in != nullptr && piece.in != piece.out) copy_bytes(piece.out, piece.in, in_bytes(piece.count));
+    if (piece.in != nullptr && piece.out != nullptr && piece.in != piece.out)
+      copy_bytes(piece.out, piece.in, in_bytes(piece.count));
 }
 
 void RingData::prescale(int chunk, int64_t segment) {
   int64_t& ready = prescaled_[static_cast<size_t>(chunk)];
-  if (!own_is_moved() || segment < ready) return;
+  if (!own_is_moved(chunk) || segment < ready) return;
   ready = segment + 1;
   SpanCursor cursor(line(chunk), range(chunk, segment));
   for (Piece piece; cursor.next(piece);)

@@ -17,6 +17,10 @@ std::unique_ptr<Running> start_staged(StagedContext& context, const BoundBatch& 
       return start_staged_allgather(party, bound, layout);
     case OpKind::Barrier:
       return start_staged_barrier(party);
+    case OpKind::Reducescatter:
+      return start_staged_reducescatter(party, bound, layout);
+    case OpKind::Alltoall:
+      return start_staged_alltoall(party, bound, layout);
   }
   RONDE_CHECK(false, "an op without a staged collective");
 }

@@ -17,12 +17,15 @@ namespace {
 class StagedAllgather final : public Running {
  public:
   StagedAllgather(const StagedParty& party, const BoundBatch& bound, const transport::ArenaLayout& layout)
-      : party_(party), to_output_(copy_to_output(whole_spans(bound).total_bytes())) {
+      : party_(party) {
     int64_t most = 0;
+    size_t all_bytes = 0;
     for (size_t i = 0; i < party.size(); ++i) {
       rows_.push_back(rows_of(bound, i, party.self()));
       most = std::max(most, rows_.back().total());
+      all_bytes += rows_.back().total_bytes();
     }
+    to_output_ = copy_to_output(all_bytes);
     const BlockPlan longest = plan_blocks(most, rows_[0].element_bytes(), party.size(), layout);
     steps_ = longest.blocks;
     for (const SpanList& rows : rows_) {
@@ -92,7 +95,7 @@ class StagedAllgather final : public Running {
   StagedParty party_;
   std::vector<SpanList> rows_;    // by member
   std::vector<BlockPlan> plans_;  // by member
-  Copy to_output_;
+  Copy to_output_ = copy_bytes;
   uint64_t steps_ = 0;  // blocks of the longest
   uint64_t packed_ = 0;
   uint64_t step_ = 0;

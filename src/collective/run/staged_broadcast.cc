@@ -9,7 +9,6 @@
 
 #include "collective/run/blocks.h"
 #include "collective/run/copy.h"
-#include "collective/run/member_index.h"
 #include "collective/run/staged_start.h"
 
 namespace ronde::collective {

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "collective/run/member_index.h"
-
 namespace ronde::collective {
 
 using transport::Arena;

@@ -12,6 +12,10 @@ std::unique_ptr<Running> start_staged_broadcast(const StagedParty& party, const 
                                                 const transport::ArenaLayout& layout);
 std::unique_ptr<Running> start_staged_allgather(const StagedParty& party, const BoundBatch& bound,
                                                 const transport::ArenaLayout& layout);
+std::unique_ptr<Running> start_staged_reducescatter(const StagedParty& party, const BoundBatch& bound,
+                                                    const transport::ArenaLayout& layout);
+std::unique_ptr<Running> start_staged_alltoall(const StagedParty& party, const BoundBatch& bound,
+                                               const transport::ArenaLayout& layout);
 std::unique_ptr<Running> start_staged_barrier(const StagedParty& party);
 
 }  // namespace ronde::collective
