@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
-INTEGERS = ["int32", "int64", "uint8"]
+INTEGERS = ["int32", "int64", "uint8", "int8", "int16", "uint16"]
+COMPLEX = ["complex64", "complex128"]
 SHAPES = [(), (1,), (5,), (3, 7), (2, 3, 4), (0,), (4, 0, 2), (1023,), (65537,), (300000,)]
 
 
@@ -30,7 +31,7 @@ class Contract:
         raise NotImplementedError
 
     def look(self, tensor: Any) -> np.ndarray:
-        """The tensor's values, in float64 or int64."""
+        """The tensor's values, in float64, complex128 or int64."""
         raise NotImplementedError
 
     def unsupported(self) -> Any:
@@ -97,7 +98,7 @@ class Contract:
 
     def check_integers_average_toward_zero(self) -> None:
         for dtype in INTEGERS:
-            sign = 1 if dtype == "uint8" else -1
+            sign = 1 if dtype.startswith("uint") else -1
             given = self.all_given((33,), dtype) * sign
             average = self.hvd.allreduce(self.make(given[self.rank], dtype), op=self.hvd.Average)
             self.same(average, np.trunc(given.sum(0) / self.size), f"average {dtype}")
@@ -116,6 +117,18 @@ class Contract:
             result = hvd.allreduce(self.make(given[self.rank], "bool"), op=op)
             self.same(result, oracle(given, axis=0), f"bool op {op}")
         self.raises(ValueError, lambda: hvd.allreduce(self.make(given[self.rank], "bool"), op=hvd.Average))
+
+    def check_complex_numbers_are_added_averaged_and_moved(self) -> None:
+        hvd = self.hvd
+        for dtype in COMPLEX:
+            given = self.all_given((3, 5), dtype) - 2j * self.all_given((3, 5), dtype, 1)
+            tensor = self.make(given[self.rank], dtype)
+            self.same(hvd.allreduce(tensor, op=hvd.Sum, prescale_factor=0.5), given.sum(0) / 2, f"sum {dtype}")
+            self.same(hvd.allreduce(tensor), given.mean(0), f"average {dtype}", 1e-6)
+            self.same(hvd.broadcast(tensor, self.size - 1), given[-1], f"broadcast {dtype}")
+            self.same(hvd.allgather(tensor), given.reshape(-1, 5), f"allgather {dtype}")
+            for op in (hvd.Min, hvd.Max, hvd.Product):
+                self.raises(ValueError, lambda op=op, tensor=tensor: hvd.allreduce(tensor, op=op), dtype)
 
     def check_prescale_and_postscale(self) -> None:
         for dtype in ("float32", "float64", "int32", "int64"):
@@ -214,6 +227,156 @@ class Contract:
     def check_allgather_of_a_scalar(self) -> None:
         self.raises(ValueError, lambda: self.hvd.allgather(self.make(np.array(1), "float32")))
 
+    # --- reducescatter ---
+
+    def rows_of(self, count: int, rank: int) -> slice:
+        """A rank's part of the rows: the first ranks get those that are left over."""
+        each, left = divmod(count, self.size)
+        begin = rank * each + min(rank, left)
+        return slice(begin, begin + each + (rank < left))
+
+    def check_reducescatter_of_every_dtype_and_shape(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS, *COMPLEX]:
+            for shape in ((1,), (5,), (12,), (7, 3), (0,), (4, 0, 2), (1023, 2), (30001, 9)):
+                tensor = self.make(self.given(self.rank, shape, dtype), dtype)
+                mine = self.hvd.reducescatter(tensor, op=self.hvd.Sum)
+                expected = self.all_given(shape, dtype).sum(0)[self.rows_of(shape[0], self.rank)]
+                self.same(mine, expected, f"reducescatter {dtype} {shape}")
+                self.same(tensor, self.given(self.rank, shape, dtype), f"input of {dtype} {shape}")
+
+    def check_reducescatter_with_every_operator_and_factor(self) -> None:
+        hvd = self.hvd
+        given = self.all_given((7, 2), "float64")
+        here = self.rows_of(7, self.rank)
+        tensor = self.make(given[self.rank], "float64")
+        self.same(hvd.reducescatter(tensor), given.mean(0)[here], "the default is Average", 1e-14)
+        for op, oracle in [(hvd.Min, np.min), (hvd.Max, np.max), (hvd.Product, np.prod)]:
+            self.same(hvd.reducescatter(tensor, op=op), oracle(given, axis=0)[here], f"op {op}")
+        scaled = hvd.reducescatter(tensor, op=hvd.Sum, prescale_factor=4.0, postscale_factor=0.25)
+        self.same(scaled, given.sum(0)[here], "scaled", 1e-12)
+        for dtype in ("int32", "int8", "uint16"):
+            counts = self.all_given((7, 2), dtype)
+            average = hvd.reducescatter(self.make(counts[self.rank], dtype), op=hvd.Average)
+            self.same(average, np.trunc(counts.sum(0) / self.size)[here], f"average {dtype}")
+
+    def check_reducescatter_of_a_scalar(self) -> None:
+        self.raises(ValueError, lambda: self.hvd.reducescatter(self.make(np.array(1), "float32")))
+
+    # --- alltoall ---
+
+    def sent(self, sender: int, receiver: int, dtype: str = "float32") -> np.ndarray:
+        """The rows that a rank has for another: (sender + 2 receiver) mod 4 of them, and so for some none."""
+        return self.given(sender, ((sender + 2 * receiver) % 4, 3), dtype, receiver)
+
+    def check_alltoall_of_uneven_splits(self) -> None:
+        for dtype in [*FLOATS, *INTEGERS, *COMPLEX, "bool"]:
+            outgoing = [self.sent(self.rank, receiver, dtype) for receiver in range(self.size)]
+            incoming = [self.sent(sender, self.rank, dtype) for sender in range(self.size)]
+            for_nobody = np.ones((2, 3), dtype=int)
+            tensor = self.make(np.concatenate([*outgoing, for_nobody]), dtype)
+            received, rows = self.hvd.alltoall(tensor, [len(part) for part in outgoing])
+            self.same(received, np.concatenate(incoming), f"alltoall {dtype}")
+            self.same(rows, np.array([len(part) for part in incoming]), "received splits")
+
+    def check_alltoall_of_equal_parts(self) -> None:
+        mine = np.repeat(np.arange(self.size), 2) + 10 * self.rank
+        received = self.hvd.alltoall(self.make(mine, "int64"))
+        self.same(received, np.repeat(np.arange(self.size) * 10 + self.rank, 2), "equal parts")
+        self.same(self.hvd.alltoall(self.make(np.zeros((0, 4)), "float32")), np.zeros((0, 4)), "nothing at all")
+        pair = self.hvd.synchronize(self.hvd.alltoall_async(self.make(mine, "int64")))
+        assert len(pair) == 2, "the handle gives a pair in any case"
+        self.same(pair[1], np.full(self.size, 2), "rows from each")
+
+    def check_alltoall_of_changing_splits_under_one_name(self) -> None:
+        for step in range(4):
+            splits = [(self.rank + receiver + step) % 3 for receiver in range(self.size)]
+            tensor = self.make(np.full((sum(splits),), self.rank), "int32")
+            received, rows = self.hvd.alltoall(tensor, splits, name="changing splits")
+            expected = [(sender + self.rank + step) % 3 for sender in range(self.size)]
+            self.same(rows, np.array(expected), f"rows in step {step}")
+            self.same(received, np.repeat(np.arange(self.size), expected), f"step {step}")
+
+    def check_alltoall_of_many_rows(self) -> None:
+        splits = [100_000 + 1000 * receiver for receiver in range(self.size)]
+        mine = np.concatenate([np.full((n,), 100 * self.rank + r) for r, n in enumerate(splits)])
+        received, _ = self.hvd.alltoall(self.make(mine, "float32"), splits)
+        here = splits[self.rank]
+        self.same(received, np.repeat(100.0 * np.arange(self.size) + self.rank, here), "many rows")
+
+    def check_alltoall_between_two_ranks_only(self) -> None:
+        """All rows of each rank are for the last one."""
+        splits = [0] * (self.size - 1) + [5]
+        received, rows = self.hvd.alltoall(self.make(np.full((5,), self.rank), "int32"), splits)
+        last = self.rank == self.size - 1
+        self.same(rows, np.full(self.size, 5 if last else 0), "rows")
+        self.same(received, np.repeat(np.arange(self.size), 5 if last else 0), "to the last rank")
+
+    def check_wrong_splits(self) -> None:
+        ones = self.make(np.ones((3 * self.size, 2)), "float32")
+        wrong = [[1] * (self.size + 1), [-1] + [1] * (self.size - 1), [3 * self.size + 1] + [0] * (self.size - 1)]
+        for splits in wrong:
+            self.raises(ValueError, lambda splits=splits: self.hvd.alltoall(ones, splits), "split")
+        if self.size > 1:
+            uneven = self.make(np.ones((self.size + 1,)), "float32")
+            self.raises(ValueError, lambda: self.hvd.alltoall(uneven), f"{self.size + 1} rows", f"{self.size} ranks")
+        self.raises(ValueError, lambda: self.hvd.alltoall(self.make(np.array(1), "float32")))
+        self.same(self.hvd.alltoall(ones), np.ones((3 * self.size, 2)), "the next operation")
+
+    # --- groups ---
+
+    def check_grouped_allreduce(self) -> None:
+        hvd = self.hvd
+        kinds = [((3,), "float32"), ((2, 2), "float64"), ((), "int32"), ((0,), "float32"), ((70000,), "float32")]
+        for name in (None, "group"):
+            for _ in range(2):
+                tensors = [self.make(self.given(self.rank, *kind), kind[1]) for kind in kinds]
+                sums = hvd.grouped_allreduce(tensors, name=name, op=hvd.Sum)
+                for total, tensor, kind in zip(sums, tensors, kinds, strict=True):
+                    self.same(total, self.all_given(*kind).sum(0), f"grouped sum {kind}")
+                    self.same(tensor, self.given(self.rank, *kind), f"input of {kind}")
+                in_place = hvd.grouped_allreduce_(tensors, name=name, op=hvd.Sum)
+                assert all(result is tensor for result, tensor in zip(in_place, tensors, strict=True))
+                self.same(tensors[1], self.all_given(*kinds[1]).sum(0), "in place")
+
+    def check_grouped_allgather_and_reducescatter(self) -> None:
+        hvd = self.hvd
+        given = [self.given(self.rank, (self.rank + k, 2), "float32", k) for k in range(3)]
+        gathered = hvd.grouped_allgather([self.make(values, "float32") for values in given])
+        for k, found in enumerate(gathered):
+            all_rows = [self.given(rank, (rank + k, 2), "float32", k) for rank in range(self.size)]
+            self.same(found, np.concatenate(all_rows), f"grouped allgather {k}")
+        tensors = [self.make(self.given(self.rank, (5, k), "float32"), "float32") for k in range(3)]
+        for k, found in enumerate(hvd.grouped_reducescatter(tensors, op=hvd.Sum)):
+            expected = self.all_given((5, k), "float32").sum(0)[self.rows_of(5, self.rank)]
+            self.same(found, expected, f"grouped reducescatter {k}")
+
+    def check_one_handle_for_a_group(self) -> None:
+        hvd = self.hvd
+        handle = hvd.grouped_allreduce_async([self.make(np.full(k, k), "float32") for k in range(4)], op=hvd.Sum)
+        while not hvd.poll(handle):
+            pass
+        for k, found in enumerate(hvd.synchronize(handle)):
+            self.same(found, np.full(k, k * self.size), f"tensor {k}")
+        assert hvd.synchronize(handle) is None
+
+    def check_empty_groups(self) -> None:
+        hvd = self.hvd
+        assert list(hvd.grouped_allreduce([])) == list(hvd.grouped_allgather([])) == []
+        handle = hvd.grouped_reducescatter_async([])
+        assert hvd.poll(handle)
+        assert hvd.synchronize(handle) == []
+
+    def check_groups_that_differ_between_ranks(self) -> None:
+        if self.size == 1:
+            return
+        hvd = self.hvd
+        odd = self.rank == self.size - 1
+        for name, count in (("uneven", 2 + odd), ("shapes", 2)):
+            width = 4 if odd and name == "shapes" else 3
+            tensors = [self.make(np.ones(width), "float32") for _ in range(count)]
+            self.raises(hvd.MismatchError, lambda t=tensors, n=name: hvd.grouped_allreduce(t, name=n), name)
+            self.same(hvd.grouped_allreduce(tensors[:1], op=hvd.Max)[0][:3], np.ones(3), "the next operation")
+
     # --- barrier and objects ---
 
     def check_barrier(self) -> None:
@@ -246,6 +409,9 @@ class Contract:
             lambda: self.hvd.allreduce_(tensor),
             lambda: self.hvd.broadcast(tensor, 0),
             lambda: self.hvd.allgather(tensor),
+            lambda: self.hvd.reducescatter(tensor),
+            lambda: self.hvd.alltoall(tensor),
+            lambda: self.hvd.grouped_allreduce([tensor]),
         ]
         for call in calls:
             self.raises(ValueError, call, name, "float32")

@@ -20,11 +20,11 @@ class TorchContract(Contract):
         return torch.tensor(np.asarray(values)).to(getattr(torch, dtype))
 
     def look(self, tensor: torch.Tensor) -> np.ndarray:
-        wide = torch.float64 if tensor.dtype.is_floating_point else torch.int64
-        return tensor.detach().to(wide).numpy()
+        kinds = {tensor.is_floating_point(): torch.float64, tensor.is_complex(): torch.complex128}
+        return tensor.detach().to(kinds.get(True, torch.int64)).numpy()
 
     def unsupported(self) -> Any:
-        return torch.zeros(2, dtype=torch.complex64), "complex64"
+        return torch.zeros(2, dtype=torch.complex32), "complex32"
 
     # --- gradients ---
 
@@ -65,6 +65,61 @@ class TorchContract(Contract):
         (hvd.broadcast(x, root) * (self.rank + 1)).sum().backward()
         expected = (self.size + 1) / 2 if self.rank == root else 0
         self.same(x.grad, np.full(3, expected), "gradient of broadcast", 1e-12)
+
+    def check_gradient_of_reducescatter(self) -> None:
+        rows = 2 * self.size + 1
+        for op, factor in ((hvd.Sum, 1.0), (hvd.Average, 1.0 / self.size)):
+            for name in (None, f"scattered.{op}"):
+                x = torch.ones(rows, 2, dtype=torch.float64, requires_grad=True)
+                y = hvd.reducescatter(x, name=name, op=op, prescale_factor=3.0, postscale_factor=0.5)
+                (y * (self.rank + 1)).sum().backward()
+                weights = np.zeros((rows, 2))
+                for rank in range(self.size):
+                    weights[self.rows_of(rows, rank)] = rank + 1
+                self.same(x.grad, 1.5 * factor * weights, f"gradient of op {op}", 1e-12)
+        y = hvd.reducescatter(x, op=hvd.Min)
+        self.raises(NotImplementedError, lambda: y.sum().backward(), "Min")
+
+    def check_gradient_of_alltoall(self) -> None:
+        splits = torch.tensor([receiver + 1 for receiver in range(self.size)])
+        x = torch.ones(int(splits.sum()) + 1, 2, dtype=torch.float64, requires_grad=True)
+        y, rows = hvd.alltoall(x, splits)
+        assert (rows.dtype, rows.requires_grad) == (torch.int32, False)
+        (y * (self.rank + 1)).sum().backward()
+        expected = np.concatenate([*(np.full((r + 1, 2), r + 1) for r in range(self.size)), np.zeros((1, 2))])
+        self.same(x.grad, expected, "gradient of alltoall", 1e-12)
+
+    def check_gradients_of_groups(self) -> None:
+        mean = (self.size + 1) / 2
+        x, z = (torch.ones(n, dtype=torch.float64, requires_grad=True) for n in (3, 2 * self.size))
+        both = hvd.grouped_allreduce([x, z], name="group with gradients", op=hvd.Sum, prescale_factor=2.0)
+        (sum(part.sum() for part in both) * (self.rank + 1)).backward()
+        self.same(x.grad, np.full(3, 2 * mean * self.size), "grouped allreduce", 1e-12)
+        self.same(z.grad, np.full(2 * self.size, 2 * mean * self.size), "grouped allreduce", 1e-12)
+        x.grad = z.grad = None
+        both = hvd.grouped_allgather([x, z])
+        (sum(part.sum() for part in both) * (self.rank + 1)).backward()
+        self.same(x.grad, np.full(3, mean), "grouped allgather", 1e-12)
+        x.grad = z.grad = None
+        _, scattered = hvd.grouped_reducescatter([x, z], op=hvd.Sum)
+        (scattered.sum() * (self.rank + 1)).backward()
+        self.same(z.grad, np.repeat(np.arange(self.size) + 1.0, 2), "grouped reducescatter", 1e-12)
+
+    def check_splits_as_tensors(self) -> None:
+        mine = torch.arange(self.size, dtype=torch.float32)
+        for splits in (torch.ones(self.size, dtype=torch.int32), torch.ones(self.size, dtype=torch.int64)):
+            received, rows = hvd.alltoall(mine, splits)
+            self.same(received, np.full(self.size, self.rank), "splits of a tensor")
+            assert rows.device == splits.device
+        for wrong in (torch.ones(self.size), torch.ones(self.size, 1, dtype=torch.int32)):
+            self.raises(ValueError, lambda wrong=wrong: hvd.alltoall(mine, wrong), "splits")
+
+    def check_lazily_conjugated_tensors(self) -> None:
+        x = torch.tensor([1 + 2j, 3 - 4j]).conj()
+        assert x.is_conj()
+        self.same(hvd.allreduce(x, op=hvd.Sum), self.size * np.array([1 - 2j, 3 + 4j]), "sum of conjugates")
+        hvd.allreduce_(x, op=hvd.Sum)
+        self.same(x.resolve_conj(), self.size * np.array([1 - 2j, 3 + 4j]), "in place")
 
     def check_compression(self) -> None:
         x = torch.full((3,), 1.0 + self.rank)
@@ -158,6 +213,8 @@ class TorchContract(Contract):
             self.refuses(function, np.ones(2), root_rank=0)
         for function in (hvd.allgather, hvd.allgather_async):
             self.refuses(function, None, name="rows")
+        for function in (hvd.reducescatter, hvd.reducescatter_async, hvd.alltoall, hvd.alltoall_async):
+            self.refuses(function, "x")
         self.refuses(hvd.allreduce, [1, 2], compression=hvd.Compression.fp16)
         self.same(hvd.allreduce(torch.ones(2), op=hvd.Sum), np.full(2, self.size), "the next operation")
 

@@ -19,7 +19,7 @@ from torch_tools import SAMPLES, TorchSuite
 import ronde.torch as hvd
 from ronde.core import engine
 from ronde.core.ops import ALLREDUCE
-from ronde.torch.submission import MORE, submit_in_place
+from ronde.torch.submission import MORE, call_in_place, send
 
 TENSORS = 300
 STEPS = 20
@@ -51,7 +51,7 @@ class FusionSuite(TorchSuite):
             tensor = torch.full((1 + i % 5, 1 + i % 60), i + self.rank, dtype=dtype)
             flags = MORE if draw.random() < 0.8 and place != TENSORS - 1 else 0
             op = hvd.Sum if i % 2 else hvd.Max
-            handles[i] = submit_in_place(ALLREDUCE, tensor, f"{seed % 2}.{i}".encode(), op, flags=flags)
+            handles[i] = send(call_in_place(ALLREDUCE, tensor, f"{seed % 2}.{i}".encode(), op), flags)
             if slow and draw.random() < 0.02:
                 time.sleep(0.001)
         return handles

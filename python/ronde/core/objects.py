@@ -53,7 +53,7 @@ def allgather_object(value: Any, name: str | None = None) -> list[Any]:
     share = bytearray(b"\0" if trouble else b"\1" + data)
     encoded = None if name is None else name.encode()
     handle = _ext.submit(encoded, ALLGATHER, _UINT8, (len(share),), _address(share), 0, 0, 0, 1.0, 1.0, 0)
-    remember(handle, share, lambda: _ext.take_output(handle))
+    remember(handle, share, _ext.take_output)
     address, length, _, shares, owner = synchronize(handle)
     if trouble:
         raise trouble
@@ -83,7 +83,7 @@ def _try_dumps(value: Any) -> tuple[bytes, Exception | None]:
 def _broadcast(buffer: bytearray, dtype: int, count: int, root_rank: int, name: bytes | None) -> None:
     address = _address(buffer)
     handle = _ext.submit(name, BROADCAST, dtype, (count,), address, address, 0, root_rank, 1.0, 1.0, 0)
-    synchronize(remember(handle, buffer, lambda: None))
+    synchronize(remember(handle, buffer, lambda _: None))
 
 
 def _address(buffer: bytearray) -> int:

@@ -12,6 +12,8 @@ ALLREDUCE = 0
 BROADCAST = 1
 ALLGATHER = 2
 BARRIER = 3
+REDUCESCATTER = 4
+ALLTOALL = 5
 
 # ronde_reduce_op. 2 is kept free (Adasum).
 Average = 0
@@ -32,6 +34,11 @@ DTYPES = {
     "int64": 5,
     "uint8": 6,
     "bool": 7,
+    "int8": 8,
+    "int16": 9,
+    "uint16": 10,
+    "complex64": 11,
+    "complex128": 12,
 }
 
 # What the engine takes at most.

@@ -35,6 +35,7 @@ from ronde.core.handles import poll, synchronize
 from ronde.core.ops import Average, Max, Min, Product, Sum
 from ronde.torch.allgather import allgather, allgather_async
 from ronde.torch.allreduce import allreduce, allreduce_, allreduce_async, allreduce_async_
+from ronde.torch.alltoall import alltoall, alltoall_async
 from ronde.torch.barrier import barrier
 from ronde.torch.broadcast import broadcast, broadcast_, broadcast_async, broadcast_async_
 from ronde.torch.compression import Compression
@@ -43,8 +44,19 @@ from ronde.torch.functions import (
     broadcast_object,
     broadcast_parameters,
 )
+from ronde.torch.grouped import (
+    grouped_allgather,
+    grouped_allgather_async,
+    grouped_allreduce,
+    grouped_allreduce_,
+    grouped_allreduce_async,
+    grouped_allreduce_async_,
+    grouped_reducescatter,
+    grouped_reducescatter_async,
+)
 from ronde.torch.optimizer import DistributedOptimizer
 from ronde.torch.optimizer_state import broadcast_optimizer_state
+from ronde.torch.reducescatter import reducescatter, reducescatter_async
 
 __all__ = [
     "AbortedError",
@@ -73,6 +85,8 @@ __all__ = [
     "allreduce_",
     "allreduce_async",
     "allreduce_async_",
+    "alltoall",
+    "alltoall_async",
     "barrier",
     "broadcast",
     "broadcast_",
@@ -83,6 +97,14 @@ __all__ = [
     "broadcast_parameters",
     "cross_rank",
     "cross_size",
+    "grouped_allgather",
+    "grouped_allgather_async",
+    "grouped_allreduce",
+    "grouped_allreduce_",
+    "grouped_allreduce_async",
+    "grouped_allreduce_async_",
+    "grouped_reducescatter",
+    "grouped_reducescatter_async",
     "init",
     "is_homogeneous",
     "is_initialized",
@@ -90,6 +112,8 @@ __all__ = [
     "local_size",
     "poll",
     "rank",
+    "reducescatter",
+    "reducescatter_async",
     "shutdown",
     "size",
     "synchronize",

@@ -13,15 +13,15 @@ import torch
 
 from ronde.core import engine
 from ronde.core.handles import synchronize
-from ronde.core.ops import Average
+from ronde.core.ops import ALLGATHER, Average
 from ronde.torch.allreduce import allreduce
-from ronde.torch.submission import encode, require_tensor, submit_allgather
+from ronde.torch.submission import call_for_rows, encode, require_tensor, send
 
 
 def allgather_async(tensor: torch.Tensor, name: str | None = None) -> int:
     """Starts an allgather. Returns a handle whose result is the new tensor."""
     require_tensor(tensor, "allgather_async")
-    return submit_allgather(tensor, encode(name), lambda gathered, rows: gathered)
+    return send(call_for_rows(ALLGATHER, tensor, encode(name), lambda gathered, rows: gathered))
 
 
 def allgather(tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
@@ -37,7 +37,7 @@ def allgather(tensor: torch.Tensor, name: str | None = None) -> torch.Tensor:
 class _Allgather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor, name: str | None):
-        gathered, rows = synchronize(submit_allgather(tensor, encode(name), lambda *both: both))
+        gathered, rows = synchronize(send(call_for_rows(ALLGATHER, tensor, encode(name), lambda *both: both)))
         ctx.name, ctx.rows = name, rows
         return gathered
 

@@ -18,7 +18,7 @@ import torch
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
 from ronde.torch.compression import Compression
-from ronde.torch.submission import encode, require_tensor, submit, submit_in_place
+from ronde.torch.submission import call_in_place, call_into_new, encode, require_tensor, send
 
 
 def allreduce_async(
@@ -32,7 +32,7 @@ def allreduce_async(
     """Starts an allreduce into a new tensor. Returns a handle; ``tensor`` stays untouched until it is complete."""
     require_tensor(tensor, "allreduce_async")
     reduce_op = resolve_op(average, op)
-    return submit(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
+    return send(call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_async_(
@@ -46,7 +46,7 @@ def allreduce_async_(
     """Starts an allreduce in place. Returns a handle; ``tensor`` must not be used until it is complete."""
     require_tensor(tensor, "allreduce_async_")
     reduce_op = resolve_op(average, op)
-    return submit_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor)
+    return send(call_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor))
 
 
 def allreduce_(
@@ -88,7 +88,7 @@ def allreduce(
 
 
 def _reduced(tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float) -> torch.Tensor:
-    return synchronize(submit(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale, postscale))
+    return synchronize(send(call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale, postscale)))
 
 
 class _Allreduce(torch.autograd.Function):

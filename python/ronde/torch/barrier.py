@@ -9,4 +9,4 @@ from ronde.core.ops import BARRIER, DTYPES
 def barrier() -> None:
     """Waits until all ranks have called it. ``HorovodInternalError`` if one of them is lost or has left."""
     handle = _ext.submit(None, BARRIER, DTYPES["uint8"], (), 0, 0, 0, 0, 1.0, 1.0, 0)
-    synchronize(remember(handle, None, lambda: None))
+    synchronize(remember(handle, None, lambda _: None))

@@ -18,19 +18,19 @@ from ronde.core.handles import synchronize, synchronize_all
 from ronde.core.ops import BROADCAST, Average
 from ronde.torch.allreduce import allreduce
 from ronde.torch.placement import refuse_unsupported
-from ronde.torch.submission import MORE, encode, require_tensor, submit, submit_in_place
+from ronde.torch.submission import MORE, call_in_place, call_into_new, encode, require_tensor, send
 
 
 def broadcast_async(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
     """Starts a broadcast into a new tensor. Returns a handle."""
     require_tensor(tensor, "broadcast_async")
-    return submit(BROADCAST, tensor, encode(name), 0, root_rank)
+    return send(call_into_new(BROADCAST, tensor, encode(name), 0, root_rank))
 
 
 def broadcast_async_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> int:
     """Starts a broadcast in place. Returns a handle; ``tensor`` must not be used until it is complete."""
     require_tensor(tensor, "broadcast_async_")
-    return submit_in_place(BROADCAST, tensor, encode(name), 0, root_rank)
+    return send(call_in_place(BROADCAST, tensor, encode(name), 0, root_rank))
 
 
 def broadcast_(tensor: torch.Tensor, root_rank: int, name: str | None = None) -> torch.Tensor:
@@ -60,7 +60,7 @@ def broadcast_all_(named: Sequence[tuple[bytes | None, torch.Tensor]], root_rank
     handles: list[int] = []
     try:
         for name, tensor in named:
-            handles.append(submit_in_place(BROADCAST, tensor, name, root=root_rank, flags=MORE, bump=bump))
+            handles.append(send(call_in_place(BROADCAST, tensor, name, root=root_rank, bump=bump), MORE))
     except Exception:
         with contextlib.suppress(Exception):
             synchronize_all(handles)

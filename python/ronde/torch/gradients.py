@@ -28,7 +28,7 @@ from ronde.core.window import Ready, State, StepClock, Window
 from ronde.torch.compression import is_unchanged
 from ronde.torch.gradient_names import gradient_name
 from ronde.torch.placement import refuse_unsupported
-from ronde.torch.submission import MORE, submit_in_place
+from ronde.torch.submission import MORE, call_in_place, send
 
 _clock = StepClock()
 _owners = WeakTensorKeyDictionary()  # parameter → (weak reference to the Reducer whose hooks it has, its flight)
@@ -185,9 +185,8 @@ class Reducer:
     def _submit(self, slot: _Slot, flags: int) -> None:
         gradient = slot.parameter.grad
         compressed, context = self._compression.compress(gradient)
-        slot.flight.handle = submit_in_place(
-            ALLREDUCE, compressed, slot.name, self.op, 0, self._prescale, self._postscale, flags, bump=False
-        )
+        call = call_in_place(ALLREDUCE, compressed, slot.name, self.op, 0, self._prescale, self._postscale, bump=False)
+        slot.flight.handle = send(call, flags)
         slot.flight.restore = None
         if not is_unchanged(self._compression, gradient, compressed):
             decompress = self._compression.decompress

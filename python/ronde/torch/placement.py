@@ -57,9 +57,9 @@ def place(tensor: torch.Tensor) -> Placed:
         host = host_like(tensor)
         host.copy_(tensor.detach())
         return Placed(host, direct=False, on_gpu=True)
-    if tensor.is_contiguous() and not tensor.is_neg():
+    if tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj():
         return Placed(tensor, direct=True, on_gpu=False)
-    return Placed(tensor.detach().resolve_neg().contiguous(), direct=False, on_gpu=False)
+    return Placed(tensor.detach().resolve_conj().resolve_neg().contiguous(), direct=False, on_gpu=False)
 
 
 def host_like(tensor: torch.Tensor) -> torch.Tensor:

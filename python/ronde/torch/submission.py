@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
 from ronde import _ext
-from ronde.core.handles import remember
-from ronde.core.ops import ALLGATHER
+from ronde.core.handles import Finish, remember, remember_group
 from ronde.torch.dtypes import dtype_code
 from ronde.torch.placement import host_like, place
 
@@ -25,7 +25,32 @@ def require_tensor(tensor: object, function: str) -> None:
         raise TypeError(f"{function}: the argument 'tensor' must be a torch.Tensor, not {type(tensor).__name__}")
 
 
-def submit(
+class Call(NamedTuple):
+    """An operation that is ready to be submitted."""
+
+    fields: tuple[Any, ...]  # what the engine is told: the first arguments of ``_ext.submit``
+    keep: Any  # what must live until it is complete
+    finish: Finish
+
+
+def send(call: Call, flags: int = 0, splits: tuple[int, ...] | None = None) -> int:
+    """Submits the operation. Returns the handle."""
+    return remember(_ext.submit(*call.fields, flags, splits), call.keep, call.finish)
+
+
+def send_group(calls: Sequence[Call], result: Callable[[list[Any]], Any]) -> int:
+    """Submits the operations as a group, which is done as a whole or not at all. Returns the one handle of all;
+    ``result`` makes what it gives from what the operations give.
+    """
+    handles = _ext.submit_group([call.fields for call in calls], 0)
+
+    def finish(complete: Sequence[int]) -> Any:
+        return result([call.finish(handle) for call, handle in zip(calls, complete, strict=True)])
+
+    return remember_group(handles, calls, finish)
+
+
+def call_into_new(
     op: int,
     tensor: torch.Tensor,
     name: bytes | None,
@@ -33,30 +58,21 @@ def submit(
     root: int = 0,
     prescale: float = 1.0,
     postscale: float = 1.0,
-    flags: int = 0,
-) -> int:
-    """Submits an operation whose result is a new dense tensor on the device of ``tensor``. Returns the handle."""
+) -> Call:
+    """An operation whose result is a new dense tensor like ``tensor`` and on its device."""
     dtype = dtype_code(tensor)
     host, _, on_gpu = place(tensor)
     output = host_like(tensor)
-    handle = _ext.submit(
-        name,
-        op,
-        dtype,
-        host.shape,
-        host.data_ptr(),
-        output.data_ptr(),
-        reduce_op,
-        root,
-        prescale,
-        postscale,
-        flags,
-    )
     device = tensor.device
-    return remember(handle, (host, output), lambda: output.to(device) if on_gpu else output)
+    addresses = (host.data_ptr(), output.data_ptr())
+    return Call(
+        (name, op, dtype, host.shape, *addresses, reduce_op, root, prescale, postscale),
+        (host, output),
+        lambda _: output.to(device) if on_gpu else output,
+    )
 
 
-def submit_in_place(
+def call_in_place(
     op: int,
     tensor: torch.Tensor,
     name: bytes | None,
@@ -64,45 +80,49 @@ def submit_in_place(
     root: int = 0,
     prescale: float = 1.0,
     postscale: float = 1.0,
-    flags: int = 0,
     bump: bool = True,
-) -> int:
-    """Submits an operation whose result replaces the values of ``tensor``. Returns the handle.
+) -> Call:
+    """An operation whose result replaces the values of ``tensor``.
 
     ``bump``: tell autograd that the values have changed, so that a graph which still needs the old ones says so.
     """
     dtype = dtype_code(tensor)
     host, direct, _ = place(tensor)
     address = host.data_ptr()
-    handle = _ext.submit(name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale, flags)
 
-    def finish() -> torch.Tensor:
+    def finish(_: int) -> torch.Tensor:
         if not direct:
             tensor.detach().copy_(host)
         elif bump and _increment_version is not None and not tensor.is_inference():
             _increment_version(tensor)
         return tensor
 
-    return remember(handle, (tensor, host), finish)
+    fields = (name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale)
+    return Call(fields, (tensor, host), finish)
 
 
-def submit_allgather(
-    tensor: torch.Tensor, name: bytes | None, result: Callable[[torch.Tensor, tuple[int, ...]], object]
-) -> int:
-    """Submits an allgather. ``result(gathered, rows)`` makes what the handle gives; ``rows`` is each rank's first
-    dimension.
+def call_for_rows(
+    op: int,
+    tensor: torch.Tensor,
+    name: bytes | None,
+    result: Callable[[torch.Tensor, tuple[int, ...]], Any],
+    reduce_op: int = 0,
+    prescale: float = 1.0,
+    postscale: float = 1.0,
+) -> Call:
+    """An operation whose output has another first dimension. ``result(output, rows)`` makes what the handle gives;
+    ``rows`` says how many came from each rank (allgather, alltoall).
     """
     dtype = dtype_code(tensor)
     host, _, on_gpu = place(tensor)
-    handle = _ext.submit(name, ALLGATHER, dtype, host.shape, host.data_ptr(), 0, 0, 0, 1.0, 1.0, 0)
     device = tensor.device
 
-    def finish() -> object:
+    def finish(handle: int) -> Any:
         address, length, dims, rows, owner = _ext.take_output(handle)
-        gathered = _adopt(address, length, dims, host.dtype, owner)
-        return result(gathered.to(device) if on_gpu else gathered, rows)
+        output = _adopt(address, length, dims, host.dtype, owner)
+        return result(output.to(device) if on_gpu else output, rows)
 
-    return remember(handle, host, finish)
+    return Call((name, op, dtype, host.shape, host.data_ptr(), 0, reduce_op, 0, prescale, postscale), host, finish)
 
 
 def encode(name: str | None) -> bytes | None:
