@@ -95,11 +95,12 @@ typedef struct {
   const void* input;
   void* output;      /* allreduce, broadcast: may equal input. NULL: the others, whose output is taken later */
   int32_t reduce_op; /* ronde_reduce_op; allreduce and reducescatter */
-  int32_t root;      /* broadcast only: global rank */
+  int32_t root;      /* broadcast only: global rank, of the set */
   double prescale;   /* allreduce and reducescatter */
   double postscale;
   const int64_t* splits; /* alltoall: rows for each rank; rows after them are for nobody */
   int32_t split_count;   /* the number of ranks; 0: equal parts */
+  uint32_t set;          /* the process set; 0: all ranks */
 } ronde_tensor;
 
 /* Flags of ronde_submit. */
@@ -112,6 +113,13 @@ RONDE_API int ronde_submit(ronde_engine* engine, const ronde_tensor* tensors, si
                            int64_t* handles);
 RONDE_API int ronde_flush(ronde_engine* engine);
 
+/* Adds a process set: some of the ranks, ascending, that then have operations of their own. All ranks of the job call
+ * it with the same ranks, and wait for the handle; its output, to be taken, is the id as one I64. A set may overlap
+ * others; ids are not used again. */
+RONDE_API int ronde_add_set(ronde_engine* engine, const int32_t* ranks, size_t count, int64_t* handle);
+/* Removes it: all ranks of the job call it, and wait for the handle. What is in flight in the set fails. */
+RONDE_API int ronde_remove_set(ronde_engine* engine, uint32_t set, int64_t* handle);
+
 /* 1: complete (with or without an error), 0: not yet, -1: no such handle. Flushes. */
 RONDE_API int ronde_poll(ronde_engine* engine, int64_t handle);
 /* Waits until the handle is complete or `seconds` have passed (< 0: no limit of its own). RONDE_INTERRUPTED: the time
@@ -119,8 +127,8 @@ RONDE_API int ronde_poll(ronde_engine* engine, int64_t handle);
  * freed, except where it succeeded and the engine has allocated its output: that must be taken. */
 RONDE_API int ronde_wait(ronde_engine* engine, int64_t handle, double seconds);
 
-/* The output of an allgather, a reducescatter or an alltoall whose wait said RONDE_OK. The caller owns `data` and frees
- * it with ronde_free. Frees the handle. */
+/* The output of an allgather, a reducescatter an alltoall or an added set whose wait said RONDE_OK. The caller owns
+ * `data` and frees it with ronde_free. Frees the handle. */
 typedef struct {
   size_t struct_size;
   void* data;

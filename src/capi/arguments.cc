@@ -13,7 +13,7 @@ Status check_ranges(const ronde_tensor& tensor) {
   if (tensor.struct_size != sizeof(ronde_tensor)) {
     return wrong(tensor, cat("struct_size is ", tensor.struct_size, ", this library expects ", sizeof(ronde_tensor)));
   }
-  if (tensor.op < 0 || tensor.op > static_cast<int>(kLastOp)) return wrong(tensor, cat("there is no op ", tensor.op));
+  if (tensor.op < 0 || tensor.op > RONDE_ALLTOALL) return wrong(tensor, cat("there is no op ", tensor.op));
   if (tensor.dtype < 0 || tensor.dtype > static_cast<int>(kLastDType)) {
     std::string known;
     for (const DTypeRow& dtype : kDTypes) known += cat(known.empty() ? "" : ", ", dtype.name);
@@ -50,7 +50,7 @@ Result<std::vector<engine::Submission>> to_submissions(const ronde_tensor* tenso
     out.push_back(
         {.request = make_request(static_cast<OpKind>(tensor.op), tensor.name != nullptr ? tensor.name : "",
                                  static_cast<DType>(tensor.dtype), shape, reduce, tensor.root, tensor.prescale,
-                                 tensor.postscale),
+                                 tensor.postscale, tensor.set),
          .binding = {
              .in = tensor.input, .out = tensor.output, .splits = {tensor.splits, tensor.splits + tensor.split_count}}});
   }

@@ -66,6 +66,16 @@ Status fill(T* out, T value) {
 
 constexpr auto kLeaveLimit = std::chrono::seconds(10);
 
+int submit_set_change(ronde_engine* engine, ronde::Request request, int64_t* handle) {
+  Result<std::shared_ptr<Engine>> live = running(engine);
+  if (!live.ok()) return report(live.status());
+  const ronde::engine::Submission submission{.request = std::move(request), .binding = {}};
+  Result<std::vector<ronde::engine::Ticket>> tickets = (*live)->submit({&submission, 1}, false);
+  if (!tickets.ok()) return report(tickets.status());
+  *handle = static_cast<int64_t>(tickets->front());
+  return RONDE_OK;
+}
+
 }  // namespace
 
 extern "C" {
@@ -134,6 +144,17 @@ int ronde_submit(ronde_engine* engine, const ronde_tensor* tensors, size_t count
   if (!tickets.ok()) return report(tickets.status());
   std::ranges::transform(*tickets, handles, [](auto ticket) { return static_cast<int64_t>(ticket); });
   return RONDE_OK;
+}
+
+int ronde_add_set(ronde_engine* engine, const int32_t* ranks, size_t count, int64_t* handle) {
+  if (ranks == nullptr || count == 0)
+    return report(Status(Code::InvalidArgument, "a process set has at least one rank"));
+  return submit_set_change(engine, ronde::make_set_request(ronde::OpKind::AddSet, {ranks, ranks + count}), handle);
+}
+
+int ronde_remove_set(ronde_engine* engine, uint32_t set, int64_t* handle) {
+  const auto id = static_cast<int32_t>(set);
+  return submit_set_change(engine, ronde::make_set_request(ronde::OpKind::RemoveSet, {id}), handle);
 }
 
 int ronde_flush(ronde_engine* engine) {

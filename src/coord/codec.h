@@ -18,7 +18,7 @@
 //             5 Left             var rank
 //
 //   signature  u8 op, u8 dtype, u8 dims; if the op reduces u8 reduce op, f64 prescale, f64 postscale; if it has a root
-//              var root; var dims
+//              var root; if it changes sets var count and as many var steps of ascending numbers; var dims
 //   var key    2 * name id, or 2 * running number + 1
 // clang-format on
 //

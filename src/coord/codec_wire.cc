@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "coord/codec_wire.h"
 
+#include <algorithm>
 #include <array>
 
 #include "coord/limits.h"
@@ -44,15 +45,38 @@ Code WireReader::get_code() {
   return code;
 }
 
+// The count, the first, and of the others how far each is from its next possible place: mostly a byte each.
+void put_ascending(Writer& out, const std::vector<int32_t>& values) {
+  put_var(out, values.size());
+  int32_t least = 0;
+  for (const int32_t value : values) {
+    put_var(out, static_cast<uint64_t>(value - least));
+    least = value + 1;
+  }
+}
+
 void put_signature(Writer& out, const Signature& signature) {
   const OpRow& op = row(signature.op);
   out.put(signature.op).put(signature.dtype).put<uint8_t>(static_cast<uint8_t>(signature.shape.ndim()));
   if (op.reduces) out.put(signature.reduce).put(signature.prescale).put(signature.postscale);
   if (op.has_root) put_var(out, static_cast<uint64_t>(signature.root));
+  if (op.changes_sets) put_ascending(out, signature.subject);
   const auto dims = signature.shape.dims();
   for (size_t i = op.dims == DimsRule::AllButFirst ? 1 : 0; i < dims.size(); ++i) {
     put_var(out, static_cast<uint64_t>(dims[i]));
   }
+}
+
+std::vector<int32_t> WireReader::get_ascending() {
+  std::vector<int32_t> out;
+  const uint64_t count = get_var(std::min<uint64_t>(left(), kMaxSubject));
+  for (int64_t least = 0; good() && out.size() < count; least = int64_t{out.back()} + 1) {
+    out.push_back(
+        static_cast<int32_t>(least + static_cast<int64_t>(get_var(static_cast<uint64_t>(INT32_MAX - least)))));
+    if (out.back() == INT32_MAX) break;
+  }
+  if (out.size() != count) fail();
+  return out;
 }
 
 Signature WireReader::get_signature() {
@@ -69,6 +93,7 @@ Signature WireReader::get_signature() {
     out.postscale = in_.get<double>();
   }
   if (op.has_root) out.root = get_rank();
+  if (op.changes_sets) out.subject = get_ascending();
   if (ndim > Shape::kMaxDims) fail();
   std::array<int64_t, Shape::kMaxDims> dims{};
   for (size_t i = op.dims == DimsRule::AllButFirst ? 1 : 0; good() && i < ndim; ++i) dims[i] = get_dim();

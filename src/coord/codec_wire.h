@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "op/request.h"
@@ -28,6 +29,7 @@ class WireReader {
   Rank get_rank() { return static_cast<Rank>(get_var(INT32_MAX)); }
   std::string get_string(size_t max_bytes) { return in_.get_string(max_bytes); }
   Code get_code();
+  std::vector<int32_t> get_ascending();
   Signature get_signature();
 
   bool good() const { return good_ && in_.good(); }

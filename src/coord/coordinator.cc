@@ -45,13 +45,16 @@ struct Coordinator::State {
   Result<Negotiation*> set_of(Rank rank, SetId id);
   Result<Key> key_of(Rank rank, Negotiation& set, const Submit& item);
   Result<uint32_t> signature_of(const Negotiation& set, const Submit& item);
+  Status check_change(const Signature& change, SetId in) const;
   void end_sets_of(Rank rank, const Status& why);
   void cut_due();
+  void change_sets(const Signature& change);
 
   CoordinatorOptions options;
   Decisions decisions;
   std::vector<Teller> tellers;        // by rank
   std::map<SetId, Negotiation> sets;  // by id, so that one moment's batches have one order
+  SetId next_set = 1;
   Time now{};
 };
 
@@ -84,6 +87,7 @@ Result<uint32_t> Coordinator::State::signature_of(const Negotiation& set, const 
     return protocol_error(cat("root rank ", found->signature.root, " is not in process set ", item.set));
   }
   if (op.tells_first_dim() != (item.first_dim >= 0)) return protocol_error("first dimension of the wrong op");
+  if (op.changes_sets) RONDE_TRY(check_change(found->signature, item.set));
   if (tensor_bytes(found->signature, std::max<int64_t>(item.first_dim, 0)) < 0)
     return protocol_error("a tensor of more than 2^60 bytes");
   return id;
@@ -124,14 +128,38 @@ Status Coordinator::State::take(Rank rank, Teller& teller, const Leave&) {
   return {};
 }
 
+Status Coordinator::State::check_change(const Signature& change, SetId in) const {
+  if (in != kWorldSet) return protocol_error("only all ranks change process sets");
+  if (change.op == OpKind::AddSet) {
+    if (change.subject.back() >= options.size) return protocol_error("a process set with a rank that does not exist");
+  } else if (!sets.contains(static_cast<SetId>(change.subject.front()))) {
+    return protocol_error(cat("there is no process set ", change.subject.front()));
+  }
+  return {};
+}
+
 void Coordinator::State::end_sets_of(Rank rank, const Status& why) {
   for (auto& [id, set] : sets) {
     if (set.is_member(rank)) set.end(why);
   }
 }
 
+// A set that is added here is looked at in the same walk.
 void Coordinator::State::cut_due() {
-  for (auto& [id, set] : sets) set.cut_due(now);
+  for (auto& [id, set] : sets) {
+    for (const Signature& change : set.cut_due(now)) change_sets(change);
+  }
+}
+
+void Coordinator::State::change_sets(const Signature& change) {
+  if (change.op == OpKind::AddSet) {
+    sets.try_emplace(next_set, next_set, change.subject, options, &decisions);
+    ++next_set;
+    return;
+  }
+  // It stays, to answer those that did not know yet.
+  const SetId id = static_cast<SetId>(change.subject.front());
+  sets.at(id).end(Status(Code::Aborted, cat("process set ", id, " was removed")));
 }
 
 Coordinator::Coordinator(const CoordinatorOptions& options) : state_(std::make_unique<State>(options)) {}

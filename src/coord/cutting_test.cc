@@ -47,7 +47,7 @@ TEST(Cutting, a_member_that_is_not_eager_tells_nothing_before_its_flush) {
   cluster.submit(0, allreduce("x"), true);
   EXPECT_FALSE(cluster.member(0).has_reports());
   EXPECT_TRUE(cluster.member(0).take_reports().empty());
-  cluster.member(0).flush(kWorldSet);
+  cluster.member(0).flush();
   EXPECT_TRUE(cluster.member(0).has_reports());
 }
 
@@ -58,10 +58,10 @@ TEST(Cutting, the_wait_of_one_member_does_not_cut_what_another_holds_back) {
     cluster.submit(1, allreduce("x"), true);
     cluster.submit(2, allreduce("x"));
     cluster.run();
-    cluster.member(0).flush(kWorldSet);
+    cluster.member(0).flush();
     cluster.run();
     EXPECT_EQ(cluster.outcome(2), "");
-    cluster.member(1).flush(kWorldSet);
+    cluster.member(1).flush();
     cluster.run();
     for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.outcome(rank), "x");
   }
@@ -90,13 +90,13 @@ TEST(Cutting, a_flush_that_crosses_a_submission_of_another_rank_releases_only_it
   cluster.submit(1, allreduce("a"), true);
   cluster.submit(1, allreduce("b"), true);
   cluster.run();
-  cluster.member(0).flush(kWorldSet);
+  cluster.member(0).flush();
   cluster.submit(1, allreduce("c"));  // flushes rank 1
   cluster.submit(0, allreduce("c"), true);
   cluster.run();
   EXPECT_EQ(cluster.outcome(0), "a b");
   EXPECT_EQ(cluster.outcome(1), "a b");
-  cluster.member(0).flush(kWorldSet);
+  cluster.member(0).flush();
   cluster.run();
   EXPECT_EQ(cluster.outcome(1), "c");
 }
@@ -112,7 +112,7 @@ TEST(Cutting, operations_that_do_not_fit_together_make_batches_of_their_own) {
     cluster.submit(rank, make_request(OpKind::Broadcast, "from 1", DType::F32, Shape{4}, ReduceOp::Sum, 1), true);
     cluster.submit(rank, allgather("g", 3), true);
     cluster.submit(rank, allreduce("b", Shape{9, 9}), true);
-    cluster.member(rank).flush(kWorldSet);
+    cluster.member(rank).flush();
   }
   cluster.run();
   EXPECT_EQ(cluster.outcome(0), "a b half max scaled from 0 from 1 g");
@@ -124,7 +124,7 @@ TEST(Cutting, the_gradients_of_resnet50_make_one_batch_on_one_host) {
   for (int step = 0; step < 3; ++step) {
     for (Rank rank = 0; rank < 4; ++rank) {
       for (const Request& request : gradients()) cluster.submit(rank, request, true);
-      cluster.member(rank).flush(kWorldSet);
+      cluster.member(rank).flush();
       cluster.run(rank);
     }
     for (Rank rank = 0; rank < 4; ++rank) {
@@ -159,7 +159,7 @@ size_t batches_of_a_step(const std::vector<Pace>& paces, uint64_t seed) {
         cluster.submit(rank, orders[r][next[r]++], true);
       }
       if (next[r] == orders[r].size() && !flushed[r]) {
-        cluster.member(rank).flush(kWorldSet);
+        cluster.member(rank).flush();
         flushed[r] = true;
       }
     }
@@ -201,7 +201,7 @@ TEST(Cutting, a_hold_ends_by_time) {
   cluster.advance(milliseconds(1));
   EXPECT_EQ(cluster.outcome(0), "x");
   // The flush that comes after has nothing to release.
-  for (Rank rank = 0; rank < 2; ++rank) cluster.member(rank).flush(kWorldSet);
+  for (Rank rank = 0; rank < 2; ++rank) cluster.member(rank).flush();
   cluster.run();
   EXPECT_EQ(cluster.outcome(0), "");
   EXPECT_EQ(cluster.coordinator().next_deadline(), kNever);
@@ -226,7 +226,7 @@ TEST(Cutting, without_cut_early_neither_time_nor_bytes_cut) {
   cluster.run();
   cluster.advance(seconds(1));
   EXPECT_EQ(cluster.outcome(0), "");
-  for (Rank rank = 0; rank < 2; ++rank) cluster.member(rank).flush(kWorldSet);
+  for (Rank rank = 0; rank < 2; ++rank) cluster.member(rank).flush();
   cluster.run();
   EXPECT_EQ(cluster.told(0).size(), 1500u);
   EXPECT_EQ(cluster.batches(0).size(), 1u);
@@ -238,7 +238,7 @@ TEST(Cutting, ten_thousand_tensors_keep_within_the_frames) {
     for (Rank rank = 0; rank < 3; ++rank) {
       for (int i = 0; i < 10'000; ++i)
         cluster.submit(rank, allreduce(cat("tensor ", (i * 7919 + rank) % 10'000)), true);
-      cluster.member(rank).flush(kWorldSet);
+      cluster.member(rank).flush();
       for (const Bytes& frame : cluster.member(rank).take_reports()) {
         ASSERT_LE(frame.size(), 16u * 1024);
         ASSERT_TRUE(cluster.coordinator().on_report(rank, frame, cluster.now()).ok());

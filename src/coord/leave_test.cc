@@ -82,7 +82,7 @@ TEST(Leave, meets_reports_of_others_that_are_on_their_way) {
   cluster.member(1).leave();
   cluster.run(1);
   EXPECT_EQ(cluster.outcome(0), "");
-  cluster.member(2).flush(kWorldSet);
+  cluster.member(2).flush();
   cluster.run();
   EXPECT_EQ(cluster.outcome(0), "!x");
   EXPECT_EQ(cluster.outcome(2), "!x !y !z");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace ronde::coord {
 namespace {
@@ -22,6 +23,23 @@ Status check_reduction(const Signature& signature) {
   if (!std::isfinite(signature.prescale) || !std::isfinite(signature.postscale)) {
     return refuse(cat("scale factors must be finite, these are ", signature.prescale, " and ", signature.postscale));
   }
+  return {};
+}
+
+Status check_subject(const Signature& signature) {
+  const std::vector<int32_t>& subject = signature.subject;
+  if (!row(signature.op).changes_sets) {
+    return subject.empty() ? Status() : refuse(cat(name_of(signature.op), " changes no process set"));
+  }
+  if (signature.op == OpKind::RemoveSet) {
+    return subject.size() == 1 && subject[0] > 0 ? Status() : refuse("only one process set that was added is removed");
+  }
+  if (subject.empty()) return refuse("a process set has at least one rank");
+  if (subject.size() > kMaxSubject) {
+    return refuse(cat("a process set of ", subject.size(), " ranks; at most ", kMaxSubject, " are possible"));
+  }
+  const bool ascends = std::ranges::adjacent_find(subject, std::greater_equal<>()) == subject.end();
+  if (!ascends || subject[0] < 0) return refuse("the ranks of a process set are ascending, from 0 on");
   return {};
 }
 
@@ -59,6 +77,7 @@ Status check_signature(const Signature& signature) {
   }
   const OpRow& op = row(signature.op);
   RONDE_TRY(check_reduction(signature));
+  RONDE_TRY(check_subject(signature));
   if (signature.root < 0 || (!op.has_root && signature.root != 0)) {
     return refuse(cat("root rank ", signature.root, " is not possible"));
   }

@@ -14,6 +14,9 @@ namespace ronde::coord {
 // Of one tensor, gathered or not: far below where 64-bit arithmetic overflows.
 constexpr int64_t kMaxTensorBytes = int64_t{1} << 60;
 
+// Ranks in a set that is added: so many fit into any frame, most of them in a byte each.
+constexpr size_t kMaxSubject = 2048;
+
 // Known op, sane scales, dimensions ≥ 0 whose product is within kMaxTensorBytes, and neutral values where the op table
 // says that a field does not matter.
 Status check_signature(const Signature& signature);

@@ -15,6 +15,7 @@ Signature reduce_of(const Shape& shape) {
 
 TEST(Limits, every_request_made_from_the_op_table_passes) {
   for (const OpRow& op : kOps) {
+    if (op.changes_sets) continue;
     for (const DTypeRow& dtype : kDTypes) {
       EXPECT_TRUE(
           check_signature(make_request(op.kind, "x", dtype.dtype, Shape{2, 3}, ReduceOp::Sum, 0).signature).ok());
@@ -46,6 +47,25 @@ TEST(Limits, sums_of_rows_do_not_overflow) {
   EXPECT_EQ(sum_of({}), 0);
   EXPECT_EQ(sum_of(std::vector<int64_t>{1, -2}), -1);
   EXPECT_EQ(sum_of(std::vector<int64_t>{INT64_MAX, 1}), -1);
+}
+
+TEST(Limits, a_change_of_sets_says_which_and_no_other_op_does) {
+  const auto add = [](std::vector<int32_t> ranks) {
+    return check_signature(make_set_request(OpKind::AddSet, std::move(ranks)).signature).ok();
+  };
+  EXPECT_TRUE(add({0}));
+  EXPECT_TRUE(add({1, 4, 5}));
+  EXPECT_FALSE(add({}));
+  EXPECT_FALSE(add({-1, 2}));
+  EXPECT_FALSE(add({2, 2}));
+  EXPECT_FALSE(add({3, 2}));
+  EXPECT_FALSE(add(std::vector<int32_t>(kMaxSubject + 1, 7)));
+  EXPECT_TRUE(check_signature(make_set_request(OpKind::RemoveSet, {3}).signature).ok());
+  EXPECT_FALSE(check_signature(make_set_request(OpKind::RemoveSet, {0}).signature).ok());
+  EXPECT_FALSE(check_signature(make_set_request(OpKind::RemoveSet, {1, 2}).signature).ok());
+  Signature barrier = make_request(OpKind::Barrier, "", DType::U8, {}).signature;
+  barrier.subject = {1};
+  EXPECT_FALSE(check_signature(barrier).ok());
 }
 
 TEST(Limits, what_does_not_matter_must_be_neutral) {

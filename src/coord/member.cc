@@ -21,6 +21,7 @@ struct Set {
   std::vector<Rank> members;  // ascending
   Flights flights;
   uint64_t next_number = 0;  // of the unnamed operations of this rank
+  bool removed = false;      // kept, since failures of what was in flight may still come
 
   bool has(Rank rank) const { return std::binary_search(members.begin(), members.end(), rank); }
 };
@@ -51,6 +52,7 @@ struct Member::State {
   Status check_key(const Key& key, SetId set) const;
   Batch head_of(const BatchDecision& item, const Set& set) const;
   BatchTensor tensor_of(const BatchEntry& entry) const;
+  Status take_set_change(const BatchDecision& item, std::vector<Event>& out);
   Flight land(Set& set, const Key& key);
   std::vector<Flights::Ended> clear();
 
@@ -60,6 +62,7 @@ struct Member::State {
   NameTable names;
   SignatureTable signatures;
   uint64_t last_batch = 0;
+  SetId next_set = 1;
   uint64_t whole_entries = 0;
   bool has_left = false;
 };
@@ -174,6 +177,7 @@ BatchTensor Member::State::tensor_of(const BatchEntry& entry) const {
 Status Member::State::take(const BatchDecision& item, std::vector<Event>& out) {
   RONDE_TRY(check_batch(item));
   last_batch = item.number;
+  if (row(signatures.at(item.entries.front().signature)->signature.op).changes_sets) return take_set_change(item, out);
   Set& set = sets.at(item.set);
   if (!set.has(options.rank)) return {};
   auto& ready = std::get<BatchReady>(out.emplace_back(std::in_place_type<BatchReady>));
@@ -184,6 +188,25 @@ Status Member::State::take(const BatchDecision& item, std::vector<Event>& out) {
     ready.batch.tensors.push_back(tensor_of(entry));
     ready.tickets.push_back(land(set, entry.key).ticket);
   }
+  return {};
+}
+
+Status Member::State::take_set_change(const BatchDecision& item, std::vector<Event>& out) {
+  if (item.entries.size() != 1 || item.set != kWorldSet)
+    return protocol_error("a change of sets is a batch of its own");
+  const Signature& change = signatures.at(item.entries.front().signature)->signature;
+  const Ticket ticket = land(sets.at(kWorldSet), item.entries.front().key).ticket;
+  if (change.op == OpKind::AddSet) {
+    const SetId id = next_set++;
+    sets[id].members = change.subject;
+    out.push_back(SetAdded{id, change.subject, ticket});
+    return {};
+  }
+  const auto id = static_cast<SetId>(change.subject.front());
+  const auto found = sets.find(id);
+  if (found == sets.end()) return protocol_error(cat("there is no process set ", id));
+  found->second.removed = true;
+  out.push_back(SetRemoved{id, ticket});
   return {};
 }
 
@@ -238,6 +261,9 @@ Status Member::submit(std::span<const Request> requests, std::span<const Ticket>
   if (found == state_->sets.end() || !found->second.has(state_->options.rank)) {
     return Status(Code::InvalidArgument, cat("this rank is not in a process set ", requests.front().set));
   }
+  if (found->second.removed) {
+    return Status(Code::InvalidArgument, cat("process set ", requests.front().set, " was removed"));
+  }
   Set& set = found->second;
   RONDE_TRY(check_call(requests, set.members, set.flights));
   std::vector<Tensor> call;
@@ -247,11 +273,11 @@ Status Member::submit(std::span<const Request> requests, std::span<const Ticket>
   return {};
 }
 
-void Member::flush(SetId set) {
-  const auto found = state_->sets.find(set);
-  if (found == state_->sets.end()) return;
-  state_->outbox.flush(set);
-  found->second.flights.on_flush();
+void Member::flush() {
+  for (auto& [id, set] : state_->sets) {
+    state_->outbox.flush(id);
+    set.flights.on_flush();
+  }
 }
 
 void Member::leave() {

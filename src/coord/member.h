@@ -35,7 +35,19 @@ struct TicketFailed {
 struct RankLeft {
   Rank rank;
 };
-using Event = std::variant<BatchReady, TicketFailed, RankLeft>;
+// All ranks have agreed to add a set, which exists from this point of the order on. Ids grow from 1 and are never used
+// again.
+struct SetAdded {
+  SetId id;
+  std::vector<Rank> members;
+  Ticket ticket;
+};
+// Operations of the set that were in flight have failed, or will in what follows.
+struct SetRemoved {
+  SetId id;
+  Ticket ticket;
+};
+using Event = std::variant<BatchReady, TicketFailed, RankLeft, SetAdded, SetRemoved>;
 
 struct MemberOptions {
   Rank rank = 0;
@@ -54,8 +66,8 @@ class Member {
   // The tensors of one user call (a group is a span; it is cut together). An error is local (a name already in flight)
   // and leaves nothing submitted. `more`: further submits of this step follow; nothing needs to be told before flush().
   Status submit(std::span<const Request> requests, std::span<const Ticket> tickets, bool more);
-  // Everything submitted so far in this set may be cut.
-  void flush(SetId set);
+  // Everything submitted so far may be cut.
+  void flush();
   void leave();
 
   // What is to be told to the coordinator, as frames of at most max_frame_bytes each; empty if there is nothing to tell

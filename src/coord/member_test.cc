@@ -110,7 +110,7 @@ TEST(Member, held_submissions_are_told_after_a_flush_in_order) {
   EXPECT_TRUE(submit_one(member, allreduce("b"), 2, true).ok());
   EXPECT_TRUE(member.is_held(1));
   EXPECT_FALSE(member.has_reports());
-  member.flush(kWorldSet);
+  member.flush();
   EXPECT_FALSE(member.is_held(1));
   const auto items = items_of(member);
   ASSERT_EQ(items.size(), 3u);
@@ -118,7 +118,7 @@ TEST(Member, held_submissions_are_told_after_a_flush_in_order) {
   EXPECT_TRUE(std::get<Submit>(items[1]).more);
   EXPECT_TRUE(std::holds_alternative<Flush>(items[2]));
   // Nothing new: no second flush is told.
-  member.flush(kWorldSet);
+  member.flush();
   EXPECT_FALSE(member.has_reports());
 }
 
@@ -131,7 +131,7 @@ TEST(Member, a_submission_without_more_tells_the_held_ones_before_itself) {
   ASSERT_EQ(items.size(), 2u);
   EXPECT_TRUE(std::get<Submit>(items[0]).more);
   EXPECT_FALSE(std::get<Submit>(items[1]).more);
-  member.flush(kWorldSet);
+  member.flush();
   EXPECT_FALSE(member.has_reports());
 }
 
@@ -143,7 +143,7 @@ TEST(Member, an_eager_member_tells_held_submissions_at_once_and_its_flush_later)
   ASSERT_EQ(items.size(), 1u);
   EXPECT_TRUE(std::get<Submit>(items[0]).more);
   EXPECT_TRUE(member.is_held(1));
-  member.flush(kWorldSet);
+  member.flush();
   EXPECT_THAT(items_of(member), ElementsAre(ReportItem(Flush{0})));
 }
 

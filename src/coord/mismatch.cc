@@ -30,6 +30,7 @@ std::string difference(const Signature& a, const Signature& b) {
   }
   if (a.root != b.root) out.emplace_back("the root rank");
   if (a.prescale != b.prescale || a.postscale != b.postscale) out.emplace_back("the scale factors");
+  if (a.subject != b.subject) out.emplace_back("which one");
   return listed(out);
 }
 

@@ -174,19 +174,22 @@ Time Negotiation::next_deadline() const {
   return std::min(due, time_after(ledger_.units().front()->first_report, options_.collective_timeout));
 }
 
-void Negotiation::cut_due(Time now) {
+std::vector<Signature> Negotiation::cut_due(Time now) {
   const std::vector<Unit*> units = ready_.take_due(now);
-  if (units.empty()) return;
+  std::vector<Signature> changes;
+  if (units.empty()) return changes;
   std::vector<Piece> pieces;
   std::vector<BatchEntry> entries;
   for (uint32_t u = 0; u < units.size(); ++u) {
     for (const BatchEntry& entry : units[u]->entries) {
       const auto& known = *decisions_->signatures().at(entry.signature);
+      const OpRow& op = row(known.signature.op);
       pieces.push_back(Piece{.fusion_class = known.fusion_class,
                              .unit = u,
                              .bytes = std::min(bytes_of(entry), kMostCountedBytes),
                              .wire_bytes = encoded_bytes(entry),
-                             .alone = row(known.signature.op).output == Output::Exchanged});
+                             .alone = op.output == Output::Exchanged || op.changes_sets});
+      if (op.changes_sets) changes.push_back(known.signature);
       entries.push_back(entry);
     }
   }
@@ -198,6 +201,7 @@ void Negotiation::cut_due(Time now) {
     for (const uint32_t position : positions) batch.push_back(std::move(entries[position]));
     decisions_->add_batch(set_, std::move(batch));
   }
+  return changes;
 }
 
 Call Negotiation::call_of(Rank rank, const std::vector<Entry>& call) const {

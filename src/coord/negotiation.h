@@ -29,7 +29,8 @@ class Negotiation {
   // Nothing can succeed any more.
   void end(const Status& why);
 
-  void cut_due(Time now);
+  // The changes of sets that are among what was cut, in order.
+  std::vector<Signature> cut_due(Time now);
   void raise_deadlines(Time now);
   Time next_deadline() const;
 

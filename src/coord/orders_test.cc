@@ -78,7 +78,7 @@ void stir(TestCluster& cluster, Script& script, std::mt19937_64& random) {
         script.advance(rank, name);
       } else if (random() % 4 == 0) {
         // The name is in flight: the rank waits for it, and waiting flushes.
-        cluster.member(rank).flush(kWorldSet);
+        cluster.member(rank).flush();
       }
       return;
     }
@@ -127,7 +127,7 @@ TEST_P(Orders, agree_with_the_oracle_for_every_seed) {
     Script script(ranks, with_errors, random);
     for (int i = 0; i < 200'000 && !script.is_over(); ++i) stir(cluster, script, random);
     ASSERT_TRUE(script.is_over()) << "the ranks wait for each other";
-    for (Rank rank = 0; rank < ranks; ++rank) cluster.member(rank).flush(kWorldSet);
+    for (Rank rank = 0; rank < ranks; ++rank) cluster.member(rank).flush();
     cluster.run();
     expect_as_the_oracle(cluster, script);
     if (testing::Test::HasFailure()) return;
@@ -146,7 +146,7 @@ TEST(Orders, a_rank_that_leaves_at_a_random_moment_leaves_nobody_waiting) {
     for (uint64_t i = 0; i < seed * 3; ++i) stir(cluster, script, random);
     cluster.member(1).leave();
     for (int i = 0; i < 20; ++i) stir(cluster, script, random);
-    for (Rank rank = 0; rank < 3; ++rank) cluster.member(rank).flush(kWorldSet);
+    for (Rank rank = 0; rank < 3; ++rank) cluster.member(rank).flush();
     cluster.run();
     for (Rank rank = 0; rank < 3; ++rank) {
       EXPECT_EQ(cluster.member(rank).in_flight(), 0u);
@@ -229,7 +229,7 @@ TEST(Orders, wild_calls_all_end) {
       (void)cluster.try_submit(rank, call, random() % 3 == 0);
       switch (random() % 6) {
         case 0:
-          cluster.member(rank).flush(kWorldSet);
+          cluster.member(rank).flush();
           break;
         case 1:
           cluster.run(rank);
@@ -244,7 +244,7 @@ TEST(Orders, wild_calls_all_end) {
           (void)cluster.hear(static_cast<Rank>(random() % 3));
       }
     }
-    for (Rank rank = 0; rank < 3; ++rank) cluster.member(rank).flush(kWorldSet);
+    for (Rank rank = 0; rank < 3; ++rank) cluster.member(rank).flush();
     cluster.run();
     cluster.advance(std::chrono::milliseconds(40));
     for (Rank rank = 0; rank < 3; ++rank) EXPECT_EQ(cluster.member(rank).in_flight(), 0u);

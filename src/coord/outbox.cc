@@ -28,7 +28,9 @@ void Outbox::submit(std::vector<Tensor> call) {
 }
 
 void Outbox::flush(SetId set) {
-  Held& held = held_[set];
+  const auto found = held_.find(set);
+  if (found == held_.end()) return;
+  Held& held = found->second;
   release(held);
   if (held.needs_flush) sending_.emplace_back(std::in_place_type<Flush>, Flush{set});
   held.needs_flush = false;

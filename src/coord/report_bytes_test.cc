@@ -84,7 +84,7 @@ TEST(ReportBytes, the_gradients_of_resnet50_take_few_bytes_each_way) {
   const auto step = [&] {
     for (Rank rank = 0; rank < 4; ++rank) {
       for (const auto& [name, shape] : parameters) cluster.submit(rank, allreduce(name, shape), true);
-      cluster.member(rank).flush(kWorldSet);
+      cluster.member(rank).flush();
     }
     cluster.run();
   };

@@ -39,6 +39,10 @@ Status check_one(const Request& request, const std::vector<Rank>& members) {
     return refuse(request, cat("root rank ", signature.root, " is not one of the ", members.size(), " ranks (",
                                members.front(), " to ", members.back(), ")"));
   }
+  if (op.changes_sets && request.set != kWorldSet) return refuse(request, "all ranks of the job change process sets");
+  if (signature.op == OpKind::AddSet && !std::ranges::includes(members, signature.subject)) {
+    return refuse(request, cat("rank ", signature.subject.back(), " is not one of the ", members.size(), " ranks"));
+  }
   if (tensor_bytes(signature, request.first_dim) < 0) {
     return refuse(request,
                   cat("its first dimension ", request.first_dim, " is negative or makes more than 2^60 bytes"));

@@ -29,6 +29,7 @@ size_t SignatureHash::operator()(const Signature& signature) const {
   mix(std::hash<double>()(signature.prescale));
   mix(std::hash<double>()(signature.postscale));
   for (const int64_t dim : signature.shape.dims()) mix(static_cast<size_t>(dim));
+  for (const int32_t number : signature.subject) mix(static_cast<size_t>(number));
   return out;
 }
 

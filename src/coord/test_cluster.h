@@ -168,6 +168,8 @@ class TestCluster {
     ASSERT_FALSE(node.empty()) << "ticket " << ticket << " is unknown or was completed twice";
     of(told_, rank).push_back(Told{node.mapped(), status, batch});
   }
+  void take(Rank rank, const SetAdded& event) { finish(rank, event.ticket, {}, event.id); }
+  void take(Rank rank, const SetRemoved& event) { finish(rank, event.ticket, {}, event.id); }
   void take(Rank rank, const BatchReady& event) {
     ASSERT_EQ(event.tickets.size(), event.batch.tensors.size());
     of(batches_, rank).push_back(event.batch);

@@ -30,14 +30,14 @@ std::vector<control::Carrier*> carriers(const Parts& parts) {
   return out;
 }
 
-Handle& fill(Handle& handle, const Submission& submission, Rank size) {
+Handle& fill(Handle& handle, const Submission& submission, size_t ranks) {
   handle.set = submission.request.set;
   handle.name = submission.request.name;
   handle.what = describe(submission.request.signature, submission.request.name, 0);
   handle.binding = submission.binding;
   std::vector<int64_t>& splits = handle.binding.splits;
   if (row(submission.request.signature.op).output == Output::Exchanged && splits.empty()) {
-    splits.assign(static_cast<size_t>(size), submission.request.first_dim / size);
+    splits.assign(ranks, submission.request.first_dim / static_cast<int64_t>(ranks));
   }
   return handle;
 }
@@ -53,6 +53,7 @@ std::shared_ptr<Engine> Engine::start(Parts parts) {
 Engine::Engine(Parts parts)
     : parts_(std::move(parts)),
       eager_(parts_.links != nullptr),
+      sets_(parts_.topology.rank, parts_.topology.size),
       control_(parts_.topology.rank, parts_.topology.size, eager_,
                coordinator_options(parts_, [this](Time now) { return silent_ranks(now); }), parts_.coordinator.get(),
                carriers(parts_)),
@@ -71,14 +72,17 @@ Engine::~Engine() {
 }
 
 Result<std::vector<Ticket>> Engine::submit(std::span<const Submission> submissions, bool more) {
+  size_t ranks = 0;  // of the set, which is one for all
   for (const Submission& submission : submissions) {
-    RONDE_TRY(validate(submission.request, submission.binding, parts_.topology.size));
+    RONDE_ASSIGN(const ProcessSets::Members members, sets_.members_for(submission.request.set));
+    RONDE_TRY(validate(submission.request, submission.binding, *members));
+    ranks = members->size();
   }
   QueuedSubmission queued;
   queued.more = more;
   std::vector<Ticket> tickets;
   for (const Submission& submission : submissions) {
-    tickets.push_back(handles_.create([&](Handle& handle) { fill(handle, submission, parts_.topology.size); })->ticket);
+    tickets.push_back(handles_.create([&](Handle& handle) { fill(handle, submission, ranks); })->ticket);
     queued.requests.push_back(submission.request);
   }
   queued.tickets = tickets;

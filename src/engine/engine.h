@@ -24,6 +24,7 @@
 #include "engine/control_plane.h"
 #include "engine/handles.h"
 #include "engine/parts.h"
+#include "engine/process_sets.h"
 #include "engine/submissions.h"
 #include "engine/waiting.h"
 
@@ -87,6 +88,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Status begin(Batch batch, const std::vector<Ticket>& tickets, Time now);
   void handle(coord::TicketFailed event, Time now);
   void handle(coord::RankLeft event, Time now);
+  void handle(coord::SetAdded event, Time now);
+  void handle(coord::SetRemoved event, Time now);
   bool advance_batches();
   bool has_left() const { return left_.contains(parts_.topology.rank); }
   void finish_leave();
@@ -127,6 +130,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const bool eager_;  // batches are cut early, to overlap with computing
   HandleTable handles_;
   SubmissionQueue submissions_;
+  ProcessSets sets_;
 
   std::mutex progress_;  // whoever holds it drives; it guards everything up to the next blank line
   ControlPlane control_;

@@ -55,7 +55,7 @@ void Engine::take(QueuedSubmission submission) {
     return;
   }
   if (submission.flush) {
-    if (!failed_) control_.member().flush(kWorldSet);
+    if (!failed_) control_.member().flush();
     return;
   }
   Status refused;
@@ -128,6 +128,20 @@ void Engine::handle(coord::TicketFailed event, Time) {
 void Engine::handle(coord::RankLeft event, Time) {
   if (event.rank == parts_.topology.rank) tell_leave();
   left_.insert(event.rank);
+}
+
+void Engine::handle(coord::SetAdded event, Time) {
+  sets_.add(event.id, std::move(event.members));
+  const auto handle = handles_.find(event.ticket);
+  RONDE_CHECK(handle != nullptr, "all ranks have submitted a change of sets");
+  const Status status = allocate_output(*handle, Shape{1}, DType::I64, {});
+  if (status.ok()) *static_cast<int64_t*>(handle->output.data.get()) = event.id;
+  complete(event.ticket, status);
+}
+
+void Engine::handle(coord::SetRemoved event, Time) {
+  sets_.remove(event.id);
+  complete(event.ticket, {});
 }
 
 // As soon as the order has it: who fails because this rank is gone may be quicker than this rank's end.

@@ -26,7 +26,11 @@ Status SubmissionQueue::push(QueuedSubmission submission) {
         cat(describe(request.signature, request.name, 0),
             ": an operation with this name is still in flight on this rank; wait for it or use another name"));
   }
-  held_ = submission.more;
+  if (submission.more) {
+    held_.insert(submission.requests.front().set);
+  } else if (!submission.requests.empty()) {
+    held_.erase(submission.requests.front().set);
+  }
   queue_.push_back(std::move(submission));
   count_.store(queue_.size(), std::memory_order_seq_cst);
   return {};
@@ -34,7 +38,7 @@ Status SubmissionQueue::push(QueuedSubmission submission) {
 
 bool SubmissionQueue::push_flush() {
   const std::lock_guard lock(mutex_);
-  if (!std::exchange(held_, false)) return false;
+  if (std::exchange(held_, {}).empty()) return false;
   queue_.push_back({.requests = {}, .tickets = {}, .more = false, .flush = true});
   count_.store(queue_.size(), std::memory_order_seq_cst);
   return true;

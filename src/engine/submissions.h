@@ -38,7 +38,7 @@ class SubmissionQueue {
   std::mutex mutex_;  // guards everything below
   std::vector<QueuedSubmission> queue_;
   std::unordered_set<std::string> names_;  // "set:name"
-  bool held_ = false;
+  std::unordered_set<SetId> held_;         // in which something was submitted with `more` since the last flush
   // So that the driver's look costs no lock.
   std::atomic<size_t> count_{0};
 };

@@ -17,6 +17,34 @@ Status wrong(const Request& request, std::string text) {
   return Status(Code::InvalidArgument, cat(what, ": ", text));
 }
 
+// "0 ... 7", "0, 2, 5"
+std::string listed(const std::vector<Rank>& members) {
+  if (members.back() - members.front() + 1 == static_cast<Rank>(members.size())) {
+    return cat(members.front(), " ... ", members.back());
+  }
+  std::vector<std::string> words;
+  for (const Rank rank : members) words.push_back(cat(rank));
+  return ronde::listed(words);
+}
+
+Status validate_set_change(const Request& request, const std::vector<Rank>& members) {
+  const std::vector<int32_t>& subject = request.signature.subject;
+  if (request.signature.op == OpKind::RemoveSet) {
+    return subject[0] > 0 ? Status() : wrong(request, "the set of all ranks cannot be removed");
+  }
+  if (subject.empty()) return wrong(request, "a process set has at least one rank");
+  for (size_t i = 0; i < subject.size(); ++i) {
+    if (i > 0 && subject[i] <= subject[i - 1]) {
+      return wrong(request,
+                   cat("rank ", subject[i], " after rank ", subject[i - 1], "; ranks are given ascending, once each"));
+    }
+    if (!std::ranges::binary_search(members, subject[i])) {
+      return wrong(request, cat("rank ", subject[i], " is not one of the ranks ", listed(members)));
+    }
+  }
+  return {};
+}
+
 // Elements times element size must fit 63 bits.
 bool fits(const Request& request) {
   int64_t bytes = static_cast<int64_t>(size_of(request.signature.dtype));
@@ -49,14 +77,14 @@ Status validate_reduction(const Request& request) {
 }
 
 // None at all: equal parts.
-Status validate_splits(const Request& request, std::span<const int64_t> splits, Rank size) {
-  if (splits.empty() && request.first_dim % size == 0) return {};
+Status validate_splits(const Request& request, std::span<const int64_t> splits, size_t ranks) {
+  if (splits.empty() && request.first_dim % static_cast<int64_t>(ranks) == 0) return {};
   if (splits.empty()) {
-    return wrong(request, cat("its ", request.first_dim, " rows cannot be divided by ", size,
+    return wrong(request, cat("its ", request.first_dim, " rows cannot be divided by ", ranks,
                               " ranks; say with splits how many are for each"));
   }
-  if (splits.size() != static_cast<size_t>(size)) {
-    return wrong(request, cat(splits.size(), " splits for ", size, " ranks"));
+  if (splits.size() != ranks) {
+    return wrong(request, cat(splits.size(), " splits for ", ranks, " ranks"));
   }
   int64_t left = request.first_dim;
   for (const int64_t rows : splits) {
@@ -69,7 +97,7 @@ Status validate_splits(const Request& request, std::span<const int64_t> splits, 
 
 }  // namespace
 
-Status validate(const Request& request, const Binding& binding, Rank size) {
+Status validate(const Request& request, const Binding& binding, const std::vector<Rank>& members) {
   const Signature& signature = request.signature;
   const OpRow& op = row(signature.op);
   if (request.name.size() > kMaxNameBytes) {
@@ -79,6 +107,7 @@ Status validate(const Request& request, const Binding& binding, Rank size) {
   for (const int64_t dim : signature.shape.dims()) {
     if (dim < 0) return wrong(request, cat("negative dimension ", dim));
   }
+  if (op.changes_sets) return validate_set_change(request, members);
   if (!op.has_tensor()) return {};
   if (op.works_on_rows() && signature.shape.ndim() == 0) {
     return wrong(request, "a scalar has no first dimension; reshape it to [1]");
@@ -86,11 +115,11 @@ Status validate(const Request& request, const Binding& binding, Rank size) {
   if (request.first_dim < 0) return wrong(request, cat("negative first dimension ", request.first_dim));
   if (!fits(request))
     return wrong(request, cat("the tensor ", signature.to_string(), " is larger than the address space"));
-  if (op.has_root && (signature.root < 0 || signature.root >= size)) {
-    return wrong(request, cat("root rank ", signature.root, " is not in the job: ranks are 0 ... ", size - 1));
+  if (op.has_root && !std::ranges::binary_search(members, signature.root)) {
+    return wrong(request, cat("root rank ", signature.root, " is not one of the ranks ", listed(members)));
   }
   if (op.reduces) RONDE_TRY(validate_reduction(request));
-  if (op.output == Output::Exchanged) RONDE_TRY(validate_splits(request, binding.splits, size));
+  if (op.output == Output::Exchanged) RONDE_TRY(validate_splits(request, binding.splits, members.size()));
   if (has_elements(request) && (binding.in == nullptr || (!op.allocates_output() && binding.out == nullptr))) {
     return wrong(request, "no memory was given for a tensor with elements");
   }

@@ -17,9 +17,11 @@ enum class OpKind : uint8_t {
   Allgather = 2,
   Barrier = 3,
   Reducescatter = 4,
-  Alltoall = 5
+  Alltoall = 5,
+  AddSet = 6,
+  RemoveSet = 7
 };
-constexpr OpKind kLastOp = OpKind::Alltoall;
+constexpr OpKind kLastOp = OpKind::RemoveSet;
 
 // The numbers users know from the Python constants. 2 is kept free (Adasum).
 enum class ReduceOp : uint8_t { Average = 0, Sum = 1, Min = 3, Max = 4, Product = 5 };
@@ -50,6 +52,7 @@ struct OpRow {
   bool reduces;   // reduce op and scale factors are part of the signature
   bool has_root;  // the root is part of the signature
   Output output;
+  bool changes_sets = false;  // the signature says which; all ranks agree on it, and nothing is run
 
   constexpr bool has_tensor() const { return output != Output::None; }
   constexpr bool allocates_output() const { return output > Output::Same; }
@@ -57,13 +60,15 @@ struct OpRow {
   constexpr bool works_on_rows() const { return output > Output::Same; }
 };
 
-constexpr std::array<OpRow, 6> kOps{{
+constexpr std::array<OpRow, 8> kOps{{
     {OpKind::Allreduce, "allreduce", DimsRule::All, true, false, Output::Same},
     {OpKind::Broadcast, "broadcast", DimsRule::All, false, true, Output::Same},
     {OpKind::Allgather, "allgather", DimsRule::AllButFirst, false, false, Output::AllRows},
     {OpKind::Barrier, "barrier", DimsRule::All, false, false, Output::None},
     {OpKind::Reducescatter, "reducescatter", DimsRule::All, true, false, Output::OwnRows},
     {OpKind::Alltoall, "alltoall", DimsRule::AllButFirst, false, false, Output::Exchanged},
+    {OpKind::AddSet, "add_process_set", DimsRule::All, false, false, Output::None, true},
+    {OpKind::RemoveSet, "remove_process_set", DimsRule::All, false, false, Output::None, true},
 }};
 
 constexpr const OpRow& row(OpKind kind) {

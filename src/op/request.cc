@@ -25,6 +25,7 @@ std::string Signature::to_string() const {
   if (op_row.reduces) out += cat("(", name_of(reduce), ")");
   if (op_row.has_tensor()) out += cat(" ", name_of(dtype), shape_text(*this));
   if (op_row.has_root) out += cat(" from rank ", root);
+  for (size_t i = 0; i < subject.size(); ++i) out += cat(i == 0 ? " " : ", ", subject[i]);
   if (prescale != 1.0) out += cat(" prescale=", prescale);
   if (postscale != 1.0) out += cat(" postscale=", postscale);
   return out;
@@ -55,7 +56,16 @@ Request make_request(OpKind op, std::string name, DType dtype, const Shape& shap
   return out;
 }
 
+Request make_set_request(OpKind op, std::vector<int32_t> subject) {
+  Request out;
+  out.name = "ronde.process_sets";
+  out.signature.op = op;
+  out.signature.subject = std::move(subject);
+  return out;
+}
+
 std::string describe(const Signature& signature, std::string_view name, uint64_t number) {
+  if (row(signature.op).changes_sets) return std::string(name_of(signature.op));
   if (name.empty()) return cat("unnamed ", name_of(signature.op), " ", number);
   return cat(name_of(signature.op), " '", name, "'");
 }

@@ -26,6 +26,8 @@ struct Signature {
   double prescale = 1.0;            // 1 where the op does not reduce
   double postscale = 1.0;
   Shape shape;  // of the input; with DimsRule::AllButFirst the first dimension is stored as 0
+  // Where the op changes sets: the ranks of the set that is added, ascending, or the id of the one that is removed.
+  std::vector<int32_t> subject;
   bool operator==(const Signature&) const = default;
   // "allreduce(average) float32[10, 20] prescale=2", "broadcast float32[3] from rank 1", "allgather float32[*, 4]"
   std::string to_string() const;
@@ -42,7 +44,10 @@ struct Request {
 Request make_request(OpKind op, std::string name, DType dtype, const Shape& shape, ReduceOp reduce = ReduceOp::Sum,
                      Rank root = 0, double prescale = 1.0, double postscale = 1.0, SetId set = kWorldSet);
 
-// "allreduce 'fc1.weight'", "unnamed barrier 12"
+// What all ranks of the job submit to change the process sets: one change at a time.
+Request make_set_request(OpKind op, std::vector<int32_t> subject);
+
+// "allreduce 'fc1.weight'", "unnamed barrier 12", "add_process_set"
 std::string describe(const Signature& signature, std::string_view name, uint64_t number);
 
 // One tensor of a batch: its key is the name, or for an unnamed operation its running number in the set.

@@ -169,7 +169,7 @@ bool Job::perform(Rank rank, const SubmitCall& action) {
 
 bool Job::perform(Rank rank, const FlushAll&) {
   coord::Member& member = node(rank).member;
-  member.flush(kWorldSet);
+  member.flush();
   for (const coord::Ticket ticket : referee_.pending(rank)) {
     if (member.is_held(ticket)) referee_.blame(cat("rank ", rank, " holds ticket ", ticket, " back after a flush"));
   }

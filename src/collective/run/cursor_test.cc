@@ -57,7 +57,8 @@ std::vector<std::pair<uint64_t, uint64_t>> walk(const SpanList& list, Range rang
     EXPECT_GT(piece.count, 0);
     EXPECT_LE(piece.count, limit);
     for (int64_t i = 0; i < piece.count; ++i)
-      out.emplace_back(piece.in == nullptr ? 0 : number(piece.in + i * 4), number(piece.out + i * 4));
+      out.emplace_back(piece.in == nullptr ? 0 : number(piece.in + i * 4),
+                       piece.out == nullptr ? 0 : number(piece.out + i * 4));
   }
   return out;
 }

@@ -20,8 +20,10 @@ const Algorithm& algorithm_of(OpKind op) {
       return kRingBarrier;
     case OpKind::Reducescatter:
       return kPairwiseReducescatter;
-    case OpKind::Alltoall:
-      break;  // no schedule: what is sent is known while it runs
+    case OpKind::Alltoall:  // what is sent is known while it runs
+    case OpKind::AddSet:
+    case OpKind::RemoveSet:
+      break;
   }
   RONDE_CHECK(false, "an op without a ring algorithm");
 }

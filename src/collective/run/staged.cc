@@ -21,6 +21,9 @@ std::unique_ptr<Running> start_staged(StagedContext& context, const BoundBatch& 
       return start_staged_reducescatter(party, bound, layout);
     case OpKind::Alltoall:
       return start_staged_alltoall(party, bound, layout);
+    case OpKind::AddSet:
+    case OpKind::RemoveSet:
+      break;
   }
   RONDE_CHECK(false, "an op without a staged collective");
 }

@@ -102,7 +102,8 @@ class StagedAlltoall final : public Running {
   }
 
   bool unpack() {
-    if (step_ > steps_) return false;
+    if (step_ > steps_ || (packed_ <= step_ && step_ <= own_blocks_))
+      return false;  // the own block belongs to the step
     for (; from_ < party_.size(); ++from_) {
       const ExchangePart piece = from_ == party_.self() ? ExchangePart{} : block_of(receives_[from_], step_);
       if (piece.bytes == 0) continue;
