@@ -27,6 +27,8 @@ PyObject* raise_text(PyObject* module, int code, const char* text);
 /* submit.c */
 PyObject* ext_submit(PyObject* module, PyObject* args);
 PyObject* ext_submit_group(PyObject* module, PyObject* args);
+PyObject* ext_add_set(PyObject* module, PyObject* ranks);
+PyObject* ext_remove_set(PyObject* module, PyObject* number);
 PyObject* ext_flush(PyObject* module, PyObject* unused);
 
 /* wait.c */

@@ -126,11 +126,13 @@ static PyMethodDef kMethods[] = {
     {"topology", ext_topology, METH_NOARGS,
      "topology() -> (rank, size, local_rank, local_size, cross_rank, cross_size, is_homogeneous, epoch)"},
     {"submit", ext_submit, METH_VARARGS,
-     "submit(name: bytes|None, op, dtype, dims, input, output, reduce_op, root, prescale, postscale, flags, "
+     "submit(name: bytes|None, op, dtype, dims, input, output, reduce_op, root, prescale, postscale, set, flags, "
      "splits: tuple|None = None) -> handle\n\nAddresses are ints; the memory stays valid and untouched until the "
      "handle is complete."},
     {"submit_group", ext_submit_group, METH_VARARGS,
-     "submit_group(tensors, flags) -> list of handles; each tensor is the first 10 arguments of submit()."},
+     "submit_group(tensors, flags) -> list of handles; each tensor is the first 11 arguments of submit()."},
+    {"add_set", ext_add_set, METH_O, "add_set(ranks: tuple) -> handle; its output is the number of the set, an int64."},
+    {"remove_set", ext_remove_set, METH_O, "remove_set(number) -> handle"},
     {"flush", ext_flush, METH_NOARGS, "flush(): sends what was submitted with MORE."},
     {"poll", ext_poll, METH_O, "poll(handle) -> bool: complete, with or without an error."},
     {"wait", ext_wait, METH_VARARGS,

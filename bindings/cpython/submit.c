@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Places in the tuple that describes one tensor. */
-enum { kName, kOp, kDType, kDims, kInput, kOutput, kReduceOp, kRoot, kPrescale, kPostscale, kTensorFields };
+enum { kName, kOp, kDType, kDims, kInput, kOutput, kReduceOp, kRoot, kPrescale, kPostscale, kSet, kTensorFields };
 /* Behind them: flags, and maybe splits. */
 enum { kMostArguments = kTensorFields + 2 };
 
@@ -24,6 +24,17 @@ static int read_i32(PyObject* tuple, Py_ssize_t place, int32_t* out) {
 static int read_pointer(PyObject* tuple, Py_ssize_t place, void** out) {
   *out = PyLong_AsVoidPtr(PyTuple_GetItem(tuple, place));
   return *out == NULL && PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_u32(PyObject* tuple, Py_ssize_t place, uint32_t* out) {
+  unsigned long value = PyLong_AsUnsignedLong(PyTuple_GetItem(tuple, place));
+  if (value == (unsigned long)-1 && PyErr_Occurred()) return -1;
+  if (value > UINT32_MAX) {
+    PyErr_Format(PyExc_ValueError, "submit(): argument %zd is out of range: %lu", place, value);
+    return -1;
+  }
+  *out = (uint32_t)value;
+  return 0;
 }
 
 static int read_double(PyObject* tuple, Py_ssize_t place, double* out) {
@@ -72,7 +83,7 @@ static int read_tensor(PyObject* tuple, ronde_tensor* tensor, int64_t* dims) {
       read_pointer(tuple, kInput, &input) != 0 || read_pointer(tuple, kOutput, &tensor->output) != 0 ||
       read_i32(tuple, kReduceOp, &tensor->reduce_op) != 0 || read_i32(tuple, kRoot, &tensor->root) != 0 ||
       read_double(tuple, kPrescale, &tensor->prescale) != 0 ||
-      read_double(tuple, kPostscale, &tensor->postscale) != 0) {
+      read_double(tuple, kPostscale, &tensor->postscale) != 0 || read_u32(tuple, kSet, &tensor->set) != 0) {
     return -1;
   }
   tensor->input = input;
@@ -179,6 +190,39 @@ PyObject* ext_submit_group(PyObject* module, PyObject* args) {
   PyObject* result = read_group(list, count, slots) == 0 ? submit_slots(module, slots, count, flags) : NULL;
   free(slots);
   return result;
+}
+
+PyObject* ext_add_set(PyObject* module, PyObject* ranks) {
+  if (!PyTuple_Check(ranks)) {
+    PyErr_SetString(PyExc_TypeError, "add_set(): ranks must be a tuple of ints");
+    return NULL;
+  }
+  ronde_engine* engine = engine_of(module);
+  if (engine == NULL) return NULL;
+  Py_ssize_t count = PyTuple_Size(ranks);
+  int32_t* numbers = calloc((size_t)count + 1, sizeof *numbers);
+  if (numbers == NULL) return PyErr_NoMemory();
+  PyObject* result = NULL;
+  Py_ssize_t read = 0;
+  while (read < count && read_i32(ranks, read, &numbers[read]) == 0) ++read;
+  if (read == count) {
+    int64_t handle = 0;
+    int code = ronde_add_set(engine, numbers, (size_t)count, &handle);
+    result = code == RONDE_OK ? PyLong_FromLongLong(handle) : raise_code(module, code);
+  }
+  free(numbers);
+  return result;
+}
+
+PyObject* ext_remove_set(PyObject* module, PyObject* number) {
+  unsigned long set = PyLong_AsUnsignedLong(number);
+  if (set == (unsigned long)-1 && PyErr_Occurred()) return NULL;
+  ronde_engine* engine = engine_of(module);
+  if (engine == NULL) return NULL;
+  int64_t handle = 0;
+  int code = ronde_remove_set(engine, (uint32_t)set, &handle);
+  if (code != RONDE_OK) return raise_code(module, code);
+  return PyLong_FromLongLong(handle);
 }
 
 PyObject* ext_flush(PyObject* module, PyObject* unused) {

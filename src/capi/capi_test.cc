@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <complex>
 #include <cstdlib>
 #include <vector>
 
@@ -61,6 +62,40 @@ TEST_F(Capi, a_process_without_a_launcher_is_rank_0_of_1) {
   session.barrier().wait();
   EXPECT_EQ(session.allgather(std::span<const float>(data)), data);
   EXPECT_TRUE(session.allgather(std::span<const float>()).empty());
+  EXPECT_EQ(session.reducescatter(std::span<const float>(data)), data);
+  const std::vector<int64_t> splits{2};
+  EXPECT_EQ(session.alltoall(std::span<const float>(data), splits), (std::vector<float>{1, 2}));
+  std::vector<std::complex<double>> complex{{1, 2}, {3, -4}};
+  session.allreduce(std::span(complex), "z", RONDE_AVERAGE).wait();
+  EXPECT_EQ(complex[1], std::complex<double>(3, -4));
+}
+
+TEST_F(Capi, process_sets_are_added_and_removed_by_number) {
+  ronde::Session session;
+  const int32_t ranks[] = {0};
+  int64_t handle = 0;
+  ASSERT_EQ(ronde_add_set(session.engine(), ranks, 1, &handle), RONDE_OK);
+  ASSERT_EQ(ronde_wait(session.engine(), handle, 10), RONDE_OK);
+  ronde_output output{};
+  output.struct_size = sizeof output;
+  ASSERT_EQ(ronde_take_output(session.engine(), handle, &output), RONDE_OK);
+  const auto set = static_cast<uint32_t>(*static_cast<const int64_t*>(output.data));
+  ronde_free(output.data);
+  EXPECT_EQ(set, 1u);
+  const int64_t dims[] = {1};
+  std::vector<float> data{7};
+  ronde_tensor tensor = tensor_of(data, dims);
+  tensor.set = set;
+  ASSERT_EQ(ronde_submit(session.engine(), &tensor, 1, 0, &handle), RONDE_OK);
+  ASSERT_EQ(ronde_wait(session.engine(), handle, 10), RONDE_OK);
+  ASSERT_EQ(ronde_remove_set(session.engine(), set, &handle), RONDE_OK);
+  ASSERT_EQ(ronde_wait(session.engine(), handle, 10), RONDE_OK);
+  EXPECT_EQ(ronde_submit(session.engine(), &tensor, 1, 0, &handle), RONDE_INVALID_ARGUMENT);
+  EXPECT_EQ(ronde_remove_set(session.engine(), 0, &handle), RONDE_INVALID_ARGUMENT);
+  EXPECT_EQ(ronde_add_set(session.engine(), nullptr, 0, &handle), RONDE_INVALID_ARGUMENT);
+  const int32_t stranger[] = {1};
+  EXPECT_EQ(ronde_add_set(session.engine(), stranger, 1, &handle), RONDE_INVALID_ARGUMENT);
+  EXPECT_THAT(ronde_last_error(), HasSubstr("rank 1 is not one of the ranks 0 ... 0"));
 }
 
 TEST_F(Capi, init_and_shutdown_may_follow_one_another_a_hundred_times) {

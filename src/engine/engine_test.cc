@@ -116,6 +116,99 @@ TEST_P(OnEveryTransport, allgather_concatenates_uneven_rows_in_rank_order) {
   });
 }
 
+// What a rank gets of an operation whose output the engine allocates.
+std::vector<int32_t> output_of(Engine& engine, Ticket ticket) {
+  const Status status = engine.wait(ticket, kNever);
+  EXPECT_TRUE(status.ok()) << status.message();
+  const auto output = engine.take_output(ticket);
+  if (!output.ok()) return {};
+  const auto* first = static_cast<const int32_t*>(output->data.get());
+  return {first, first + output->bytes / static_cast<int64_t>(sizeof(int32_t))};
+}
+
+TEST_P(OnEveryTransport, reducescatter_gives_each_rank_its_part_of_the_sum) {
+  VirtualCluster cluster(options());
+  const int n = cluster.size();
+  cluster.run([n](Rank rank, Engine& engine) {
+    for (const int64_t rows : {int64_t{0}, int64_t{1}, int64_t{9}, int64_t{20'003}}) {
+      std::vector<int32_t> in(static_cast<size_t>(rows));
+      for (int64_t i = 0; i < rows; ++i) in[static_cast<size_t>(i)] = static_cast<int32_t>(i * (rank + 1));
+      const Submission submission{.request = make_request(OpKind::Reducescatter, "s", DType::I32, Shape{rows}),
+                                  .binding = {.in = in.data(), .out = nullptr, .splits = {}}};
+      const std::vector<int32_t> mine = output_of(engine, submit(engine, submission));
+      const int64_t left = rows % n;
+      const int64_t begin = rank * (rows / n) + std::min<int64_t>(rank, left);
+      ASSERT_EQ(static_cast<int64_t>(mine.size()), rows / n + (rank < left ? 1 : 0));
+      for (size_t i = 0; i < mine.size(); ++i) {
+        ASSERT_EQ(mine[i], (begin + static_cast<int64_t>(i)) * n * (n + 1) / 2) << rows << " " << i;
+      }
+    }
+  });
+}
+
+TEST_P(OnEveryTransport, alltoall_brings_the_rows_of_each_rank_in_rank_order) {
+  VirtualCluster cluster(options());
+  const int n = cluster.size();
+  cluster.run([n](Rank rank, Engine& engine) {
+    const auto rows_of = [](Rank from, Rank to) { return int64_t{(from * 7 + to * 3) % 5} * 1000; };
+    std::vector<int64_t> splits;
+    std::vector<int32_t> in;
+    for (Rank to = 0; to < n; ++to) {
+      splits.push_back(rows_of(rank, to));
+      in.insert(in.end(), static_cast<size_t>(splits.back()), rank * 100 + to);
+    }
+    const Shape shape{static_cast<int64_t>(in.size())};
+    const Submission submission{.request = make_request(OpKind::Alltoall, "x", DType::I32, shape),
+                                .binding = {.in = in.data(), .out = nullptr, .splits = splits}};
+    for (int round = 0; round < 3; ++round) {
+      std::vector<int32_t> expected;
+      for (Rank from = 0; from < n; ++from) {
+        expected.insert(expected.end(), static_cast<size_t>(rows_of(from, rank)), from * 100 + rank);
+      }
+      EXPECT_EQ(output_of(engine, submit(engine, submission)), expected);
+    }
+  });
+}
+
+// All ranks add the set; its id.
+SetId add_set(Engine& engine, std::vector<Rank> ranks) {
+  const Ticket ticket = submit(engine, {.request = make_set_request(OpKind::AddSet, std::move(ranks)), .binding = {}});
+  EXPECT_TRUE(engine.wait(ticket, kNever).ok());
+  const auto output = engine.take_output(ticket);
+  return output.ok() ? static_cast<SetId>(*static_cast<const int64_t*>(output->data.get())) : 0;
+}
+
+TEST_P(OnEveryTransport, process_sets_that_overlap_work_side_by_side) {
+  VirtualCluster cluster(options());
+  const int n = cluster.size();
+  cluster.run([n](Rank rank, Engine& engine) {
+    std::vector<SetId> sets{add_set(engine, {0})};  // of one rank
+    for (Rank first = 0; first + 1 < n; ++first) sets.push_back(add_set(engine, {first, first + 1}));
+    for (int step = 0; step < 5; ++step) {
+      for (Rank first = 0; first + 1 < n; ++first) {
+        std::vector<float> data(3000, static_cast<float>(rank));
+        Submission submission = allreduce("x", data);
+        submission.request.set = sets[static_cast<size_t>(first) + 1];
+        const bool is_member = rank == first || rank == first + 1;
+        if (!is_member) {
+          EXPECT_EQ(engine.submit({&submission, 1}, false).status().code(), Code::InvalidArgument);
+          continue;
+        }
+        ASSERT_TRUE(run(engine, submission).ok());
+        EXPECT_EQ(data, std::vector<float>(3000, static_cast<float>(2 * first + 1)));
+      }
+    }
+    const Submission removal{.request = make_set_request(OpKind::RemoveSet, {static_cast<int32_t>(sets[0])}),
+                             .binding = {}};
+    ASSERT_TRUE(run(engine, removal).ok());
+    std::vector<float> data(1);
+    Submission late = allreduce("x", data);
+    late.request.set = sets[0];
+    const auto refused = engine.submit({&late, 1}, false);
+    EXPECT_THAT(refused.status().message(), HasSubstr("was removed"));
+  });
+}
+
 TEST_P(OnEveryTransport, ranks_may_submit_in_any_order_and_names_come_again_each_step) {
   VirtualCluster cluster(options());
   const int n = cluster.size();
