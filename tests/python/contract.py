@@ -370,12 +370,99 @@ class Contract:
         if self.size == 1:
             return
         hvd = self.hvd
-        odd = self.rank == self.size - 1
-        for name, count in (("uneven", 2 + odd), ("shapes", 2)):
-            width = 4 if odd and name == "shapes" else 3
-            tensors = [self.make(np.ones(width), "float32") for _ in range(count)]
-            self.raises(hvd.MismatchError, lambda t=tensors, n=name: hvd.grouped_allreduce(t, name=n), name)
-            self.same(hvd.grouped_allreduce(tensors[:1], op=hvd.Max)[0][:3], np.ones(3), "the next operation")
+        width = 4 if self.rank == self.size - 1 else 3
+        tensors = [self.make(np.ones(5), "float32"), self.make(np.ones(width), "float32")]
+        self.raises(hvd.MismatchError, lambda: hvd.grouped_allreduce(tensors, name="clash.group"), "clash.group_")
+        self.raises(
+            hvd.MismatchError,
+            lambda: hvd.grouped_allgather([self.make(np.ones((1, width)), "float32")], name="clash.rows"),
+            "clash.rows_1of1",
+        )
+        self.same(hvd.grouped_allreduce(tensors[:1], op=hvd.Max)[0], np.ones(5), "the next operation")
+
+    # --- process sets ---
+
+    def check_operations_of_a_process_set(self) -> None:
+        hvd = self.hvd
+        last = self.size - 1
+        some = hvd.add_process_set(range(1, self.size)) if self.size > 1 else hvd.global_process_set
+        if some.included():
+            count = some.size()
+            given = self.given(self.rank, (count * 2,), "float32")
+            tensor = self.make(given, "float32")
+            every = np.stack([self.given(rank, (count * 2,), "float32") for rank in some.ranks])
+            here = some.rank()
+            self.same(hvd.allreduce(tensor, process_set=some), every.mean(0), "average over the set", 1e-6)
+            self.same(hvd.allgather(tensor, process_set=some), every.reshape(-1), "allgather")
+            self.same(hvd.broadcast(tensor, last, process_set=some), every[-1], "the root is a rank of the job")
+            scattered = hvd.reducescatter(tensor, op=hvd.Sum, process_set=some)
+            self.same(scattered, every.sum(0)[2 * here : 2 * here + 2], "reducescatter")
+            self.same(hvd.alltoall(tensor, process_set=some), every[:, 2 * here : 2 * here + 2].reshape(-1), "alltoall")
+            grouped = hvd.grouped_allreduce([tensor, tensor], op=hvd.Sum, process_set=some)
+            self.same(grouped[1], every.sum(0), "grouped")
+            assert hvd.broadcast_object(self.rank, last, process_set=some) == last
+            assert hvd.allgather_object(self.rank, process_set=some) == some.ranks
+            hvd.barrier(process_set=some)
+            if self.size > 1:
+                self.raises(ValueError, lambda: hvd.broadcast(tensor, 0, process_set=some), "root rank 0")
+        else:
+            ones = self.make(np.ones(2), "float32")
+            self.raises(ValueError, lambda: hvd.allreduce(ones, process_set=some), "rank 0 is not in ProcessSet(")
+            self.raises(ValueError, some.rank, "rank 0")
+        self.same(hvd.allreduce(self.make(np.ones(2), "float32"), op=hvd.Sum), np.full(2, self.size), "all ranks")
+        assert hvd.remove_process_set(some) is (self.size > 1)
+
+    def check_ids_texts_and_removal_of_process_sets(self) -> None:
+        hvd = self.hvd
+        assert hvd.global_process_set.process_set_id == 0
+        assert hvd.global_process_set.ranks == list(range(self.size))
+        assert not hvd.remove_process_set(hvd.global_process_set)
+        if self.size < 3:
+            return
+        first, second = hvd.add_process_set([0, 1]), hvd.add_process_set([2, 0])
+        assert str(second) == "ProcessSet(process_set_id=2, ranks=[0, 2], mpi_comm=None)"
+        assert hvd.get_process_set_ids_and_ranks() == {0: list(range(self.size)), 1: [0, 1], 2: [0, 2]}
+        assert hvd.remove_process_set(first)
+        assert first.process_set_id is None
+        assert not hvd.remove_process_set(first)
+        ones = self.make(np.ones(2), "float32")
+        self.raises(ValueError, lambda: hvd.allreduce(ones, process_set=first), "not registered")
+        third = hvd.add_process_set(hvd.ProcessSet([1, 2]))
+        assert third.process_set_id == 1, "a freed id is used again"
+        if third.included():
+            self.same(hvd.allreduce(ones, op=hvd.Sum, process_set=third), np.full(2, 2), "under the id of another")
+        hvd.remove_process_set(third)
+        hvd.remove_process_set(second)
+
+    def check_process_sets_that_cannot_be(self) -> None:
+        hvd = self.hvd
+        for wrong in ([], [self.size], [-1], [0, 0], ["a"], [True], 5, list(range(self.size))):
+            self.raises(ValueError, lambda wrong=wrong: hvd.add_process_set(wrong))
+        if self.size > 2:
+            odd = self.rank == self.size - 1
+            self.raises(hvd.MismatchError, lambda: hvd.add_process_set([0, 1] if odd else [0, 2]), "add_process_set")
+        self.raises(ValueError, lambda: hvd.allreduce(self.make(np.ones(1), "float32"), process_set=3), "ProcessSet")
+
+    def check_overlapping_process_sets_at_once(self) -> None:
+        """Each rank submits to its sets in its own order, and a set that waits holds up no other."""
+        if self.size < 3:
+            return
+        hvd = self.hvd
+        pairs = [hvd.add_process_set([i, (i + 1) % self.size]) for i in range(self.size)]
+        mine = [pair for pair in pairs if pair.included()]
+        order = mine if self.rank % 2 else mine[::-1]
+        handles = {
+            (pair, step): hvd.allreduce_async(
+                self.make(np.full(50, self.rank), "float32"), name=f"s{step}", op=hvd.Sum, process_set=pair
+            )
+            for step in range(10)
+            for pair in order
+        }
+        self.same(hvd.allreduce(self.make(np.ones(1), "float32"), op=hvd.Sum), np.full(1, self.size), "all ranks")
+        for (pair, step), handle in handles.items():
+            self.same(hvd.synchronize(handle), np.full(50, sum(pair.ranks)), f"{pair} step {step}")
+        for pair in pairs:
+            hvd.remove_process_set(pair)
 
     # --- barrier and objects ---
 
@@ -493,3 +580,21 @@ class Contract:
             assert (self.hvd.rank(), self.hvd.size()) == (self.rank, self.size)
             total = self.hvd.allreduce(self.make(np.ones(2), "float32"), op=self.hvd.Sum)
             self.same(total, np.full(2, self.size), "after init")
+
+    def check_zz_process_sets_of_init(self) -> None:
+        hvd = self.hvd
+        if self.size < 3:
+            return
+        pair, other = hvd.ProcessSet([1, 0]), hvd.ProcessSet([2])
+        hvd.shutdown()
+        assert pair.included() is None
+        hvd.init(process_sets=[pair, other])
+        assert (pair.process_set_id, other.process_set_id) == (1, 2)
+        if pair.included():
+            total = hvd.allreduce(self.make(np.ones(2), "float32"), op=hvd.Sum, process_set=pair)
+            self.same(total, np.full(2, 2), "a set given to init")
+        hvd.shutdown()
+        assert (pair.process_set_id, other.process_set_id) == (None, None)
+        self.raises(ValueError, lambda: hvd.init(process_sets=[[0, 1], [1, 0]]), "number 1", "already")
+        assert not hvd.is_initialized()
+        hvd.init(process_sets="dynamic")

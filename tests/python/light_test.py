@@ -57,9 +57,13 @@ def test_numbers_are_those_of_the_c_interface():
         ("PRODUCT", ops.Product),
     ]:
         assert f"RONDE_{name} = {value}" in header
-    short = {"float32": "F32", "float64": "F64", "float16": "F16", "bfloat16": "BF16", "int32": "I32", "int64": "I64"}
+    kinds = {"bfloat": "BF", "float": "F", "uint": "U", "int": "I", "complex": "C"}
     for name, value in ops.DTYPES.items():
-        assert f"RONDE_{short.get(name, {'uint8': 'U8', 'bool': 'BOOL'}.get(name))} = {value}" in header
+        kind = name.rstrip("0123456789")
+        short = "BOOL" if name == "bool" else kinds[kind] + name[len(kind) :]
+        assert f"RONDE_{short} = {value}" in header
+    for name in ("ALLREDUCE", "BROADCAST", "ALLGATHER", "BARRIER", "REDUCESCATTER", "ALLTOALL"):
+        assert f"RONDE_{name} = {getattr(ops, name)}" in header
 
 
 def test_average_and_op():

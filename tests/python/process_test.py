@@ -18,7 +18,7 @@ from ronde.core.objects import allgather_object, broadcast_object
 from ronde.core.errors import *
 from ronde import _ext
 def barrier():
-    handle = _ext.submit(None, ops.BARRIER, 6, (), 0, 0, 0, 0, 1.0, 1.0, 0)
+    handle = _ext.submit(None, ops.BARRIER, 6, (), 0, 0, 0, 0, 1.0, 1.0, 0, 0)
     return handles.remember(handle, None, lambda _: "passed")
 """
 
@@ -73,7 +73,7 @@ ones = (ctypes.c_float * 2)(1, 1)
 address = ctypes.addressof(ones)
 for n in range(15):
     engine.init()
-    handle = _ext.submit(None, ops.ALLREDUCE, 0, (2,), address, address, ops.Max, 0, 1.0, 1.0, 0)
+    handle = _ext.submit(None, ops.ALLREDUCE, 0, (2,), address, address, ops.Max, 0, 1.0, 1.0, 0, 0)
     handles.synchronize(handles.remember(handle, ones, lambda _: None))
     engine.shutdown()
 """,

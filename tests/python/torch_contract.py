@@ -24,7 +24,7 @@ class TorchContract(Contract):
         return tensor.detach().to(kinds.get(True, torch.int64)).numpy()
 
     def unsupported(self) -> Any:
-        return torch.zeros(2, dtype=torch.complex32), "complex32"
+        return torch.zeros(2, dtype=torch.float8_e5m2), "float8_e5m2"
 
     # --- gradients ---
 

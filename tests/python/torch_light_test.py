@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import ronde.torch as hvd
+from ronde.core.ops import DTYPES
 from ronde.torch import placement
 from ronde.torch.dtypes import CODE_OF, dtype_code
 from ronde.torch.gradient_names import gradient_name
@@ -48,7 +49,7 @@ def test_no_compression_is_the_same_tensor():
 
 
 def test_dtypes():
-    assert len(CODE_OF) == 8
+    assert len(CODE_OF) == len(DTYPES)
     assert dtype_code(torch.zeros(1, dtype=torch.bfloat16)) == 3
     with pytest.raises(ValueError, match=r"torch.complex32 .*float32.*bool"):
         dtype_code(torch.zeros(1, dtype=torch.complex32))
@@ -129,9 +130,11 @@ def test_init_takes_the_arguments_of_old_scripts(alone):
         hvd.init(comm=nothing, process_sets=nothing)
     with pytest.raises(ValueError, match=r"comm=\[0, 1\].*ronde run -np"):
         hvd.init([0, 1])
-    for sets in ("dynamic", [[0]]):
-        with pytest.raises(NotImplementedError, match="process sets are not supported yet"):
-            hvd.init(process_sets=sets)
+    hvd.shutdown()
+    hvd.init(process_sets="dynamic")
+    hvd.shutdown()
+    with pytest.raises(ValueError, match=r"init\(process_sets=...\): number 0: rank 'a'|'a' is none"):
+        hvd.init(process_sets=[["a"]])
 
 
 def test_before_init_the_error_is_a_value_error():

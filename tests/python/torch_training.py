@@ -204,6 +204,27 @@ class TrainingSuite(TorchSuite):
                 assert torch.allclose(head.weight, start - step / self.size, atol=1e-12)
         assert torch.equal(unused.weight, unused_before)
 
+    def check_an_optimizer_of_a_process_set(self) -> None:
+        """The first ranks but one train a model together; the last one trains its own without knowing of them."""
+        some = hvd.add_process_set(range(self.size - 1)) if self.size > 2 else hvd.global_process_set
+        model, reference = self.twins(seed=3 if some.included() else 4)
+        if some.included() and some.rank() > 0:
+            with torch.no_grad():
+                model[0].weight += 1
+        if some.included():
+            hvd.broadcast_parameters(model.state_dict(), 0, process_set=some)
+        make = lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)  # noqa: E731
+        optimizer = hvd.DistributedOptimizer(make(model), model.named_parameters(), process_set=some)
+        plain = make(reference)
+        if some.included():
+            hvd.broadcast_optimizer_state(optimizer, 0, process_set=some)
+        for samples, goals in batches(5):
+            share = slice(some.rank(), None, some.size()) if some.included() else slice(None)
+            train(model, optimizer, (samples[share], goals[share]))
+            train(reference, plain, (samples, goals))
+        assert worst(model, reference) <= 1e-12
+        hvd.remove_process_set(some)
+
     def check_frozen_parameters_and_new_groups(self) -> None:
         model, reference = self.twins()
         model[0].weight.requires_grad_(False)

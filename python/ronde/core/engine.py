@@ -32,6 +32,7 @@ class _Life:
         self.lock = threading.Lock()
         self.pid: int | None = None  # of the process that called init() first
         self.failed = False  # an uncaught exception was told: the end of the process is no clean leave
+        self.at_init: list[Callable[[Any], None]] = []
         self.at_shutdown: list[Callable[[], None]] = []
 
 
@@ -42,21 +43,27 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     """Starts the engine and waits until all ranks of the job have arrived. A second call without ``shutdown`` does
     nothing.
 
-    The job is described by the environment that ``ronde run`` sets; without it the process is rank 0 of 1. ``comm``
-    and ``process_sets`` are there for scripts that give them as None or empty.
+    The job is described by the environment that ``ronde run`` sets; without it the process is rank 0 of 1.
+    ``process_sets``: a list of ``ProcessSet`` or of lists of ranks, the same on all ranks, which get the ids 1, 2, ...;
+    a text is allowed and without meaning, for sets may be added at any time. ``comm`` is there for scripts that give
+    it as None.
 
-    Raises ``ValueError`` for a bad setting and for a ``comm``, ``NotImplementedError`` for ``process_sets``,
-    ``DeadlineError`` naming the ranks that have not arrived in time, and ``NotInitializedError`` in a process forked
-    from one that had called ``init``.
+    Raises ``ValueError`` for a bad setting, a bad process set and for a ``comm``, ``DeadlineError`` naming the ranks
+    that have not arrived in time, and ``NotInitializedError`` in a process forked from one that had called ``init``.
     """
     _refuse_comm(comm)
-    _refuse_process_sets(process_sets)
     with _life.lock:
         if _ext.is_running():
             return
         _refuse_forked_child()
         _start_interruptibly()
         _watch_the_end_of_the_process()
+    try:
+        for begin in _life.at_init:
+            begin(process_sets)
+    except Exception:
+        shutdown()
+        raise
 
 
 def shutdown() -> None:
@@ -72,6 +79,11 @@ def shutdown() -> None:
 def is_initialized() -> bool:
     """Whether ``init`` has been called and ``shutdown`` has not, in this very process."""
     return _ext.is_running()
+
+
+def at_init(begin: Callable[[Any], None]) -> None:
+    """Has ``begin(process_sets)`` called after each start, with what ``init`` was given."""
+    _life.at_init.append(begin)
 
 
 def at_shutdown(forget: Callable[[], None]) -> None:
@@ -129,14 +141,6 @@ def _refuse_comm(comm: Any) -> None:
         raise ValueError(
             f"init(comm={comm!r}): a job cannot be cut out of another one. Start it with the ranks that it shall have: "
             "with 'ronde run -np N', or with RONDE_RANK and RONDE_SIZE set by hand"
-        )
-
-
-def _refuse_process_sets(process_sets: Any) -> None:
-    if not _is_nothing(process_sets):
-        raise NotImplementedError(
-            f"init(process_sets={process_sets!r}): process sets are not supported yet; all operations are those of all "
-            "ranks"
         )
 
 

@@ -33,6 +33,13 @@ from ronde.core.errors import (
 )
 from ronde.core.handles import poll, synchronize
 from ronde.core.ops import Average, Max, Min, Product, Sum
+from ronde.core.process_sets import (
+    ProcessSet,
+    add_process_set,
+    get_process_set_ids_and_ranks,
+    global_process_set,
+    remove_process_set,
+)
 from ronde.torch.allgather import allgather, allgather_async
 from ronde.torch.allreduce import allreduce, allreduce_, allreduce_async, allreduce_async_
 from ronde.torch.alltoall import alltoall, alltoall_async
@@ -71,6 +78,7 @@ __all__ = [
     "MismatchError",
     "NotInitializedError",
     "PeerLostError",
+    "ProcessSet",
     "Product",
     "RankLeftError",
     "ResourceExhaustedError",
@@ -78,6 +86,7 @@ __all__ = [
     "Sum",
     "SystemCallError",
     "UnsupportedError",
+    "add_process_set",
     "allgather",
     "allgather_async",
     "allgather_object",
@@ -97,6 +106,8 @@ __all__ = [
     "broadcast_parameters",
     "cross_rank",
     "cross_size",
+    "get_process_set_ids_and_ranks",
+    "global_process_set",
     "grouped_allgather",
     "grouped_allgather_async",
     "grouped_allreduce",
@@ -114,6 +125,7 @@ __all__ = [
     "rank",
     "reducescatter",
     "reducescatter_async",
+    "remove_process_set",
     "shutdown",
     "size",
     "synchronize",

@@ -17,6 +17,7 @@ import torch
 
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
+from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.compression import Compression
 from ronde.torch.submission import call_in_place, call_into_new, encode, require_tensor, send
 
@@ -28,11 +29,14 @@ def allreduce_async(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> int:
     """Starts an allreduce into a new tensor. Returns a handle; ``tensor`` stays untouched until it is complete."""
     require_tensor(tensor, "allreduce_async")
     reduce_op = resolve_op(average, op)
-    return send(call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor))
+    return send(
+        call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor, process_set)
+    )
 
 
 def allreduce_async_(
@@ -42,11 +46,14 @@ def allreduce_async_(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> int:
     """Starts an allreduce in place. Returns a handle; ``tensor`` must not be used until it is complete."""
     require_tensor(tensor, "allreduce_async_")
     reduce_op = resolve_op(average, op)
-    return send(call_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor))
+    return send(
+        call_in_place(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale_factor, postscale_factor, process_set)
+    )
 
 
 def allreduce_(
@@ -56,11 +63,12 @@ def allreduce_(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor:
     """Reduces ``tensor`` in place and returns it."""
     require_tensor(tensor, "allreduce_")
     reduce_op = resolve_op(average, op)
-    return synchronize(allreduce_async_(tensor, None, name, reduce_op, prescale_factor, postscale_factor))
+    return synchronize(allreduce_async_(tensor, None, name, reduce_op, prescale_factor, postscale_factor, process_set))
 
 
 def allreduce(
@@ -71,6 +79,7 @@ def allreduce(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor:
     """The reduction of all ranks' tensors as a new tensor, which is differentiable.
 
@@ -81,21 +90,33 @@ def allreduce(
     reduce_op = resolve_op(average, op)
     compressed, context = compression.compress(tensor)
     if compressed.requires_grad and torch.is_grad_enabled():
-        reduced = _Allreduce.apply(compressed, name, reduce_op, prescale_factor, postscale_factor)
+        reduced = _Allreduce.apply(compressed, name, reduce_op, prescale_factor, postscale_factor, process_set)
     else:
-        reduced = _reduced(compressed, name, reduce_op, prescale_factor, postscale_factor)
+        reduced = _reduced(compressed, name, reduce_op, prescale_factor, postscale_factor, process_set)
     return compression.decompress(reduced, context)
 
 
-def _reduced(tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float) -> torch.Tensor:
-    return synchronize(send(call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale, postscale)))
+def _reduced(
+    tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float, process_set: ProcessSet
+) -> torch.Tensor:
+    call = call_into_new(ALLREDUCE, tensor, encode(name), reduce_op, 0, prescale, postscale, process_set)
+    return synchronize(send(call))
 
 
 class _Allreduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, name: str | None, reduce_op: int, prescale: float, postscale: float):
+    def forward(
+        ctx: Any,
+        tensor: torch.Tensor,
+        name: str | None,
+        reduce_op: int,
+        prescale: float,
+        postscale: float,
+        process_set: ProcessSet,
+    ):
         ctx.name, ctx.reduce_op, ctx.prescale, ctx.postscale = name, reduce_op, prescale, postscale
-        return _reduced(tensor, name, reduce_op, prescale, postscale)
+        ctx.process_set = process_set
+        return _reduced(tensor, name, reduce_op, prescale, postscale, process_set)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor):
@@ -105,6 +126,11 @@ class _Allreduce(torch.autograd.Function):
             )
         name = None if ctx.name is None else f"{ctx.name}.gradient"
         reduced = allreduce(
-            gradient, name=name, op=ctx.reduce_op, prescale_factor=ctx.prescale, postscale_factor=ctx.postscale
+            gradient,
+            name=name,
+            op=ctx.reduce_op,
+            prescale_factor=ctx.prescale,
+            postscale_factor=ctx.postscale,
+            process_set=ctx.process_set,
         )
-        return reduced, None, None, None, None
+        return reduced, None, None, None, None, None

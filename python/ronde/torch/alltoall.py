@@ -18,21 +18,30 @@ import torch
 
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLTOALL
+from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.submission import call_for_rows, encode, require_tensor, send
 
 Splits = torch.Tensor | Sequence[int] | None
 
 
-def alltoall_async(tensor: torch.Tensor, splits: Splits = None, name: str | None = None) -> int:
+def alltoall_async(
+    tensor: torch.Tensor,
+    splits: Splits = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> int:
     """Starts an alltoall. Returns a handle whose result is a pair: the new tensor, and how many of its rows came from
     each rank (a tensor of int32).
     """
     require_tensor(tensor, "alltoall_async")
-    return _start(tensor, _as_ints(splits), name, _device_of(splits))
+    return _start(tensor, _as_ints(splits), name, process_set, _device_of(splits))
 
 
 def alltoall(
-    tensor: torch.Tensor, splits: Splits = None, name: str | None = None
+    tensor: torch.Tensor,
+    splits: Splits = None,
+    name: str | None = None,
+    process_set: ProcessSet = global_process_set,
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """The rows that all ranks have for this one, as a new tensor. If ``splits`` were given: a pair of it and of how
     many rows came from each rank (int32, on the device of ``splits``).
@@ -42,17 +51,23 @@ def alltoall(
     require_tensor(tensor, "alltoall")
     ints = _as_ints(splits)
     if tensor.requires_grad and torch.is_grad_enabled():
-        received, rows = _Alltoall.apply(tensor, ints, name, _device_of(splits))
+        received, rows = _Alltoall.apply(tensor, ints, name, process_set, _device_of(splits))
     else:
-        received, rows = synchronize(_start(tensor, ints, name, _device_of(splits)))
+        received, rows = synchronize(_start(tensor, ints, name, process_set, _device_of(splits)))
     return received if splits is None else (received, rows)
 
 
-def _start(tensor: torch.Tensor, splits: tuple[int, ...] | None, name: str | None, device: torch.device) -> int:
+def _start(
+    tensor: torch.Tensor,
+    splits: tuple[int, ...] | None,
+    name: str | None,
+    process_set: ProcessSet,
+    device: torch.device,
+) -> int:
     def result(received: torch.Tensor, rows: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         return received, torch.tensor(rows, dtype=torch.int32, device=device)
 
-    return send(call_for_rows(ALLTOALL, tensor, encode(name), result), splits=splits)
+    return send(call_for_rows(ALLTOALL, tensor, encode(name), result, process_set=process_set), splits=splits)
 
 
 def _as_ints(splits: Splits) -> tuple[int, ...] | None:
@@ -73,15 +88,22 @@ def _device_of(splits: Splits) -> torch.device:
 
 class _Alltoall(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, tensor: torch.Tensor, splits: tuple[int, ...] | None, name: str | None, device: torch.device):
-        received, rows = synchronize(_start(tensor, splits, name, device))
-        ctx.name, ctx.rows, ctx.given = name, rows.tolist(), tensor.shape[0]
+    def forward(
+        ctx: Any,
+        tensor: torch.Tensor,
+        splits: tuple[int, ...] | None,
+        name: str | None,
+        process_set: ProcessSet,
+        device: torch.device,
+    ):
+        received, rows = synchronize(_start(tensor, splits, name, process_set, device))
+        ctx.name, ctx.rows, ctx.given, ctx.process_set = name, rows.tolist(), tensor.shape[0], process_set
         ctx.mark_non_differentiable(rows)
         return received, rows
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor, _: torch.Tensor):
         name = None if ctx.name is None else f"{ctx.name}.gradient"
-        returned, _ = alltoall(gradient, ctx.rows, name)
+        returned, _ = alltoall(gradient, ctx.rows, name, ctx.process_set)
         for_nobody = returned.new_zeros(ctx.given - returned.shape[0], *returned.shape[1:])
-        return torch.cat([returned, for_nobody]), None, None, None
+        return torch.cat([returned, for_nobody]), None, None, None, None

@@ -7,7 +7,8 @@ import torch
 
 from ronde.core.ops import DTYPES
 
-CODE_OF = {getattr(torch, name): code for name, code in DTYPES.items()}
+# An older PyTorch has no uint16.
+CODE_OF = {getattr(torch, name): code for name, code in DTYPES.items() if hasattr(torch, name)}
 
 
 def dtype_code(tensor: torch.Tensor) -> int:

@@ -24,6 +24,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from ronde.core import engine
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, Average
+from ronde.core.process_sets import ProcessSet
 from ronde.core.window import Ready, State, StepClock, Window
 from ronde.torch.compression import is_unchanged
 from ronde.torch.gradient_names import gradient_name
@@ -95,11 +96,13 @@ class Reducer:
         passes: int,
         prescale: float,
         postscale: float,
+        process_set: ProcessSet,
     ) -> None:
         self._compression = compression
         self.op = op
         self._prescale = prescale
         self._postscale = postscale
+        self.process_set = process_set
         self._slots: dict[torch.nn.Parameter, _Slot] = {}
         self.window = Window((), passes, _clock)
         self.add(list(named))
@@ -185,7 +188,8 @@ class Reducer:
     def _submit(self, slot: _Slot, flags: int) -> None:
         gradient = slot.parameter.grad
         compressed, context = self._compression.compress(gradient)
-        call = call_in_place(ALLREDUCE, compressed, slot.name, self.op, 0, self._prescale, self._postscale, bump=False)
+        scales = (self._prescale, self._postscale)
+        call = call_in_place(ALLREDUCE, compressed, slot.name, self.op, 0, *scales, self.process_set, bump=False)
         slot.flight.handle = send(call, flags)
         slot.flight.restore = None
         if not is_unchanged(self._compression, gradient, compressed):

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from ronde.core import engine
 from ronde.core.handles import of_nothing, synchronize
 from ronde.core.ops import ALLGATHER, ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
+from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch import reducescatter
 from ronde.torch.compression import Compression
 from ronde.torch.submission import Call, call_for_rows, call_in_place, call_into_new, encode, require_tensor, send_group
@@ -30,10 +30,11 @@ def grouped_allreduce_async(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> int:
     """Starts an allreduce of each tensor into a new one. Returns one handle, whose result is the list of them."""
     reduce_op = resolve_op(average, op)
-    return _start_allreduce(call_into_new, tensors, name, reduce_op, prescale_factor, postscale_factor)
+    return _start_allreduce(call_into_new, tensors, name, reduce_op, prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_async_(
@@ -43,10 +44,11 @@ def grouped_allreduce_async_(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> int:
     """Starts an allreduce of each tensor in place. Returns one handle, whose result is the list of the tensors."""
     reduce_op = resolve_op(average, op)
-    return _start_allreduce(call_in_place, tensors, name, reduce_op, prescale_factor, postscale_factor)
+    return _start_allreduce(call_in_place, tensors, name, reduce_op, prescale_factor, postscale_factor, process_set)
 
 
 def grouped_allreduce_(
@@ -56,10 +58,13 @@ def grouped_allreduce_(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> list[torch.Tensor]:
     """Reduces each tensor in place and returns them."""
     reduce_op = resolve_op(average, op)
-    return synchronize(grouped_allreduce_async_(tensors, None, name, reduce_op, prescale_factor, postscale_factor))
+    return synchronize(
+        grouped_allreduce_async_(tensors, None, name, reduce_op, prescale_factor, postscale_factor, process_set)
+    )
 
 
 def grouped_allreduce(
@@ -70,43 +75,51 @@ def grouped_allreduce(
     op: int | None = None,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> list[torch.Tensor]:
     """The reductions of the tensors as new ones, which are differentiable as those of allreduce are."""
     reduce_op = resolve_op(average, op)
     _require_tensors(tensors, "grouped_allreduce")
     compressed, contexts = _compress(compression, tensors)
     if _need_gradients(compressed):
-        reduced = _GroupedAllreduce.apply(name, reduce_op, prescale_factor, postscale_factor, *compressed)
+        reduced = _GroupedAllreduce.apply(name, reduce_op, prescale_factor, postscale_factor, process_set, *compressed)
     else:
-        handle = _start_allreduce(call_into_new, compressed, name, reduce_op, prescale_factor, postscale_factor)
+        handle = _start_allreduce(
+            call_into_new, compressed, name, reduce_op, prescale_factor, postscale_factor, process_set
+        )
         reduced = synchronize(handle)
     return _decompress(compression, reduced, contexts)
 
 
-def grouped_allgather_async(tensors: Tensors, name: str | None = None) -> int:
+def grouped_allgather_async(
+    tensors: Tensors, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> int:
     """Starts an allgather of each tensor. Returns one handle, whose result is the list of the new tensors."""
     _require_tensors(tensors, "grouped_allgather_async")
-    return _start_allgather(tensors, name, lambda gathered, rows: gathered)
+    return _start_allgather(tensors, name, lambda gathered, rows: gathered, process_set)
 
 
-def grouped_allgather(tensors: Tensors, name: str | None = None) -> list[torch.Tensor]:
+def grouped_allgather(
+    tensors: Tensors, name: str | None = None, process_set: ProcessSet = global_process_set
+) -> list[torch.Tensor]:
     """For each tensor those of all ranks along the first dimension. Differentiable as allgather is."""
     _require_tensors(tensors, "grouped_allgather")
     if _need_gradients(tensors):
-        return list(_GroupedAllgather.apply(name, *tensors))
-    return synchronize(grouped_allgather_async(tensors, name))
+        return list(_GroupedAllgather.apply(name, process_set, *tensors))
+    return synchronize(grouped_allgather_async(tensors, name, process_set))
 
 
 def grouped_reducescatter_async(
     tensors: Tensors,
     name: str | None = None,
     op: int = Average,
+    process_set: ProcessSet = global_process_set,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
 ) -> int:
     """Starts a reducescatter of each tensor. Returns one handle, whose result is the list of the new tensors."""
     _require_tensors(tensors, "grouped_reducescatter_async")
-    return _start_reducescatter(tensors, name, resolve_op(None, op), prescale_factor, postscale_factor)
+    return _start_reducescatter(tensors, name, resolve_op(None, op), prescale_factor, postscale_factor, process_set)
 
 
 def grouped_reducescatter(
@@ -114,6 +127,7 @@ def grouped_reducescatter(
     name: str | None = None,
     compression: Any = Compression.none,
     op: int = Average,
+    process_set: ProcessSet = global_process_set,
     prescale_factor: float = 1.0,
     postscale_factor: float = 1.0,
 ) -> list[torch.Tensor]:
@@ -122,9 +136,13 @@ def grouped_reducescatter(
     _require_tensors(tensors, "grouped_reducescatter")
     compressed, contexts = _compress(compression, tensors)
     if _need_gradients(compressed):
-        scattered = _GroupedReducescatter.apply(name, reduce_op, prescale_factor, postscale_factor, *compressed)
+        scattered = _GroupedReducescatter.apply(
+            name, reduce_op, prescale_factor, postscale_factor, process_set, *compressed
+        )
     else:
-        scattered = synchronize(_start_reducescatter(compressed, name, reduce_op, prescale_factor, postscale_factor))
+        scattered = synchronize(
+            _start_reducescatter(compressed, name, reduce_op, prescale_factor, postscale_factor, process_set)
+        )
     return _decompress(compression, scattered, contexts)
 
 
@@ -140,23 +158,34 @@ def _start(tensors: Tensors, name: str | None, call_of: Callable[[torch.Tensor, 
 
 
 def _start_allreduce(
-    kind: Callable[..., Call], tensors: Tensors, name: str | None, reduce_op: int, prescale: float, postscale: float
+    kind: Callable[..., Call],
+    tensors: Tensors,
+    name: str | None,
+    reduce_op: int,
+    prescale: float,
+    postscale: float,
+    process_set: ProcessSet,
 ) -> int:
     _require_tensors(tensors, "grouped_allreduce")
 
     def call_of(tensor: torch.Tensor, part: str | None) -> Call:
-        return kind(ALLREDUCE, tensor, encode(part), reduce_op, 0, prescale, postscale)
+        return kind(ALLREDUCE, tensor, encode(part), reduce_op, 0, prescale, postscale, process_set)
 
     return _start(tensors, name, call_of)
 
 
-def _start_allgather(tensors: Tensors, name: str | None, result: Callable[..., Any]) -> int:
-    return _start(tensors, name, lambda tensor, part: call_for_rows(ALLGATHER, tensor, encode(part), result))
-
-
-def _start_reducescatter(tensors: Tensors, name: str | None, reduce_op: int, prescale: float, postscale: float) -> int:
+def _start_allgather(tensors: Tensors, name: str | None, result: Callable[..., Any], process_set: ProcessSet) -> int:
     def call_of(tensor: torch.Tensor, part: str | None) -> Call:
-        return reducescatter.call_of(tensor, part, reduce_op, prescale, postscale)
+        return call_for_rows(ALLGATHER, tensor, encode(part), result, process_set=process_set)
+
+    return _start(tensors, name, call_of)
+
+
+def _start_reducescatter(
+    tensors: Tensors, name: str | None, reduce_op: int, prescale: float, postscale: float, process_set: ProcessSet
+) -> int:
+    def call_of(tensor: torch.Tensor, part: str | None) -> Call:
+        return reducescatter.call_of(tensor, part, reduce_op, prescale, postscale, process_set)
 
     return _start(tensors, name, call_of)
 
@@ -188,9 +217,20 @@ def _gradient_name(name: str | None) -> str | None:
 
 class _GroupedAllreduce(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, reduce_op: int, prescale: float, postscale: float, *tensors: torch.Tensor):
+    def forward(
+        ctx: Any,
+        name: str | None,
+        reduce_op: int,
+        prescale: float,
+        postscale: float,
+        process_set: ProcessSet,
+        *tensors: torch.Tensor,
+    ):
         ctx.name, ctx.reduce_op, ctx.prescale, ctx.postscale = name, reduce_op, prescale, postscale
-        return tuple(synchronize(_start_allreduce(call_into_new, tensors, name, reduce_op, prescale, postscale)))
+        ctx.process_set = process_set
+        return tuple(
+            synchronize(_start_allreduce(call_into_new, tensors, name, reduce_op, prescale, postscale, process_set))
+        )
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor):
@@ -204,35 +244,46 @@ class _GroupedAllreduce(torch.autograd.Function):
             op=ctx.reduce_op,
             prescale_factor=ctx.prescale,
             postscale_factor=ctx.postscale,
+            process_set=ctx.process_set,
         )
-        return None, None, None, None, *reduced
+        return None, None, None, None, None, *reduced
 
 
 class _GroupedAllgather(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, *tensors: torch.Tensor):
-        pairs = synchronize(_start_allgather(tensors, name, lambda *both: both))
-        ctx.name, ctx.rows = name, [rows for _, rows in pairs]
+    def forward(ctx: Any, name: str | None, process_set: ProcessSet, *tensors: torch.Tensor):
+        pairs = synchronize(_start_allgather(tensors, name, lambda *both: both, process_set))
+        ctx.name, ctx.rows, ctx.process_set = name, [rows for _, rows in pairs], process_set
         return tuple(gathered for gathered, _ in pairs)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor):
-        reduced = grouped_allreduce(gradients, name=_gradient_name(ctx.name), op=Average)
-        here = engine.rank()
+        reduced = grouped_allreduce(gradients, name=_gradient_name(ctx.name), op=Average, process_set=ctx.process_set)
+        here = ctx.process_set.rank()
         own = [
             gradient.narrow(0, sum(rows[:here]), rows[here]) for gradient, rows in zip(reduced, ctx.rows, strict=True)
         ]
-        return None, *own
+        return None, None, *own
 
 
 class _GroupedReducescatter(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, name: str | None, reduce_op: int, prescale: float, postscale: float, *tensors: torch.Tensor):
+    def forward(
+        ctx: Any,
+        name: str | None,
+        reduce_op: int,
+        prescale: float,
+        postscale: float,
+        process_set: ProcessSet,
+        *tensors: torch.Tensor,
+    ):
         ctx.name, ctx.reduce_op, ctx.prescale, ctx.postscale = name, reduce_op, prescale, postscale
-        return tuple(synchronize(_start_reducescatter(tensors, name, reduce_op, prescale, postscale)))
+        ctx.process_set = process_set
+        return tuple(synchronize(_start_reducescatter(tensors, name, reduce_op, prescale, postscale, process_set)))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor):
-        scale = reducescatter.scale_of_gradient(ctx.reduce_op, ctx.prescale, ctx.postscale)
+        scale = reducescatter.scale_of_gradient(ctx.reduce_op, ctx.prescale, ctx.postscale, ctx.process_set)
         scaled = [gradient * scale for gradient in gradients]
-        return None, None, None, None, *grouped_allgather(scaled, name=_gradient_name(ctx.name))
+        gathered = grouped_allgather(scaled, _gradient_name(ctx.name), ctx.process_set)
+        return None, None, None, None, None, *gathered

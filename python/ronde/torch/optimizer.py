@@ -21,6 +21,7 @@ import torch
 
 from ronde.core import engine
 from ronde.core.ops import REDUCE_OP_NAMES, Average, Sum
+from ronde.core.process_sets import ProcessSet, global_process_set, is_taking_part
 from ronde.core.window import State
 from ronde.torch.allreduce import allreduce
 from ronde.torch.compression import Compression
@@ -35,8 +36,9 @@ def DistributedOptimizer(  # the name that users know
     backward_passes_per_step: int = 1,
     op: int = Average,
     gradient_predivide_factor: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> torch.optim.Optimizer:
-    """Wraps ``optimizer`` so that ``step()`` uses gradients reduced over all ranks.
+    """Wraps ``optimizer`` so that ``step()`` uses gradients reduced over all ranks of ``process_set``.
 
     ``named_parameters``: ``model.named_parameters()``. Gradients meet those of the other ranks under these names (or
     under their places in the optimizer), in the way that ``gradient_names`` describes: each rank may have more
@@ -48,7 +50,8 @@ def DistributedOptimizer(  # the name that users know
     ``op``: Average, Sum, Min, Max or Product. ``gradient_predivide_factor`` f, with Average only: gradients are
     divided by f before the sum and by size/f after it.
 
-    With one rank no hooks are made and nothing is reduced. Raises ``ValueError`` if ``init()`` has not been called.
+    With one rank, and on a rank that is not in the set, no hooks are made and nothing is reduced. Raises ``ValueError``
+    if ``init()`` has not been called.
     """
     if op not in REDUCE_OP_NAMES:
         raise ValueError(f"unknown reduce operator {op!r}")
@@ -61,8 +64,8 @@ def DistributedOptimizer(  # the name that users know
         raise ValueError(f"gradient_predivide_factor must be a positive finite number, not {f}")
     named = _named(optimizer, named_parameters)
     wrapped = _rewrapped(optimizer)
-    if engine.size() > 1:
-        reducer = Reducer(named, compression, op, backward_passes_per_step, 1.0 / f, f)
+    if engine.size() > 1 and is_taking_part(process_set) and process_set.size() > 1:
+        reducer = Reducer(named, compression, op, backward_passes_per_step, 1.0 / f, f, process_set)
         wrapped._reducer = reducer
         weakref.finalize(wrapped, reducer.remove_hooks).atexit = False
     return wrapped
@@ -110,12 +113,12 @@ def _rewrapped(optimizer: torch.optim.Optimizer) -> Any:
     return wrapped
 
 
-def _loss_of_all(loss: Any, op: int) -> Any:
+def _loss_of_all(loss: Any, op: int, process_set: ProcessSet) -> Any:
     if isinstance(loss, float):
-        return allreduce(torch.tensor(loss, dtype=torch.float64, device="cpu"), op=op).item()
+        return allreduce(torch.tensor(loss, dtype=torch.float64, device="cpu"), op=op, process_set=process_set).item()
     is_one = isinstance(loss, torch.Tensor) and loss.dim() == 0
     if is_one and loss.dtype.is_floating_point and loss.dtype in CODE_OF:
-        return allreduce(loss.detach(), op=op)
+        return allreduce(loss.detach(), op=op, process_set=process_set)
     return loss
 
 
@@ -206,7 +209,7 @@ class _Distributed:
             if self._reducer is None:
                 return loss
             self._reducer.finish(self.param_groups)
-            return _loss_of_all(loss, Sum if self._reducer.op == Sum else Average)
+            return _loss_of_all(loss, Sum if self._reducer.op == Sum else Average, self._reducer.process_set)
 
         return run_and_reduce
 

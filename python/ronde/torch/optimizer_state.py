@@ -17,12 +17,18 @@ import torch
 from ronde.core import engine
 from ronde.core.errors import HorovodInternalError
 from ronde.core.objects import allgather_object, broadcast_object
+from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.broadcast import broadcast_all_
 from ronde.torch.placement import refuse_unsupported
 
 
-def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int, model: Any = None) -> None:
-    """Gives every rank the root's optimizer state: options of the parameter groups, step counts, moments.
+def broadcast_optimizer_state(
+    optimizer: torch.optim.Optimizer,
+    root_rank: int,
+    model: Any = None,
+    process_set: ProcessSet = global_process_set,
+) -> None:
+    """Gives every rank of the set the root's optimizer state: options of the parameter groups, step counts, moments.
 
     The state is sent as it is, dtypes included, and no step is taken, so that after a resume on the root alone all
     ranks equal the root. It is written in place: schedulers, and the optimizer that this one was made from, see it.
@@ -36,12 +42,13 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int, 
         raise ValueError("broadcast_optimizer_state does not support LBFGS: its state belongs to no single parameter")
     is_root = engine.rank() == root_rank
     sender = _Sender()
-    state = broadcast_object(sender.describe(optimizer) if is_root else None, root_rank)
+    state = broadcast_object(sender.describe(optimizer) if is_root else None, root_rank, process_set=process_set)
     receiver = _Receiver()
     trouble = None if is_root else _trouble(lambda: receiver.prepare(optimizer, state))
-    _agree(trouble, root_rank)
+    _agree(trouble, root_rank, process_set)
     tensors = sender.tensors if is_root else receiver.tensors
-    broadcast_all_([(None, tensors[number].detach()) for number in range(len(tensors))], root_rank, bump=False)
+    named = [(None, tensors[number].detach()) for number in range(len(tensors))]
+    broadcast_all_(named, root_rank, bump=False, process_set=process_set)
     if not is_root:
         receiver.write(optimizer)
 
@@ -175,12 +182,13 @@ class _Receiver:
         return self.tensors[hole.number]
 
 
-def _agree(trouble: Exception | None, root_rank: int) -> None:
+def _agree(trouble: Exception | None, root_rank: int, process_set: ProcessSet) -> None:
     """Raises on all ranks if one of them has trouble."""
-    told = allgather_object(None if trouble is None else f"{type(trouble).__name__}: {trouble}")
+    text = None if trouble is None else f"{type(trouble).__name__}: {trouble}"
+    told = allgather_object(text, process_set=process_set)
     if trouble is not None:
         raise trouble
-    for rank, text in enumerate(told):
+    for rank, text in zip(process_set.ranks, told, strict=True):
         if text is not None:
             raise HorovodInternalError(f"rank {rank} cannot take the optimizer state of rank {root_rank}: {text}")
 

@@ -11,6 +11,7 @@ import torch
 
 from ronde import _ext
 from ronde.core.handles import Finish, remember, remember_group
+from ronde.core.process_sets import ProcessSet, global_process_set, number_for
 from ronde.torch.dtypes import dtype_code
 from ronde.torch.placement import host_like, place
 
@@ -58,6 +59,7 @@ def call_into_new(
     root: int = 0,
     prescale: float = 1.0,
     postscale: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> Call:
     """An operation whose result is a new dense tensor like ``tensor`` and on its device."""
     dtype = dtype_code(tensor)
@@ -66,7 +68,7 @@ def call_into_new(
     device = tensor.device
     addresses = (host.data_ptr(), output.data_ptr())
     return Call(
-        (name, op, dtype, host.shape, *addresses, reduce_op, root, prescale, postscale),
+        (name, op, dtype, host.shape, *addresses, reduce_op, root, prescale, postscale, number_for(process_set)),
         (host, output),
         lambda _: output.to(device) if on_gpu else output,
     )
@@ -80,6 +82,7 @@ def call_in_place(
     root: int = 0,
     prescale: float = 1.0,
     postscale: float = 1.0,
+    process_set: ProcessSet = global_process_set,
     bump: bool = True,
 ) -> Call:
     """An operation whose result replaces the values of ``tensor``.
@@ -97,7 +100,8 @@ def call_in_place(
             _increment_version(tensor)
         return tensor
 
-    fields = (name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale)
+    number = number_for(process_set)
+    fields = (name, op, dtype, host.shape, address, address, reduce_op, root, prescale, postscale, number)
     return Call(fields, (tensor, host), finish)
 
 
@@ -109,6 +113,7 @@ def call_for_rows(
     reduce_op: int = 0,
     prescale: float = 1.0,
     postscale: float = 1.0,
+    process_set: ProcessSet = global_process_set,
 ) -> Call:
     """An operation whose output has another first dimension. ``result(output, rows)`` makes what the handle gives;
     ``rows`` says how many came from each rank (allgather, alltoall).
@@ -122,7 +127,9 @@ def call_for_rows(
         output = _adopt(address, length, dims, host.dtype, owner)
         return result(output.to(device) if on_gpu else output, rows)
 
-    return Call((name, op, dtype, host.shape, host.data_ptr(), 0, reduce_op, 0, prescale, postscale), host, finish)
+    number = number_for(process_set)
+    fields = (name, op, dtype, host.shape, host.data_ptr(), 0, reduce_op, 0, prescale, postscale, number)
+    return Call(fields, host, finish)
 
 
 def encode(name: str | None) -> bytes | None:
