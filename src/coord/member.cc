@@ -196,6 +196,7 @@ Status Member::State::take_set_change(const BatchDecision& item, std::vector<Eve
     return protocol_error("a change of sets is a batch of its own");
   const Signature& change = signatures.at(item.entries.front().signature)->signature;
   const Ticket ticket = land(sets.at(kWorldSet), item.entries.front().key).ticket;
+  if (ticket == 0) return protocol_error(cat(change.to_string(), ", which this rank did not submit"));
   if (change.op == OpKind::AddSet) {
     const SetId id = next_set++;
     sets[id].members = change.subject;

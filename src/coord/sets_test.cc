@@ -148,6 +148,16 @@ TEST(Sets, end_when_one_of_their_ranks_leaves) {
   EXPECT_EQ(cluster.outcome(2), "y");
 }
 
+TEST(Sets, that_a_rank_did_not_ask_for_are_no_decision) {
+  Member member(0, 2);
+  Writer writer;
+  encode(writer, DecisionItem(DefineSignature{0, add({0, 1}).signature}));
+  encode(writer, DecisionItem(BatchDecision{1, kWorldSet, {BatchEntry{Key{true, 0}, 0, {}}}}));
+  const auto events = member.on_decision(writer.bytes());
+  ASSERT_FALSE(events.ok());
+  EXPECT_THAT(events.status().message(), HasSubstr("add_process_set 0, 1, which this rank did not submit"));
+}
+
 TEST(Sets, of_many_ranks_are_told_in_few_bytes) {
   TestCluster cluster(2);
   std::vector<Rank> many;
