@@ -64,6 +64,7 @@ from ronde.torch.grouped import (
 from ronde.torch.optimizer import DistributedOptimizer
 from ronde.torch.optimizer_state import broadcast_optimizer_state
 from ronde.torch.reducescatter import reducescatter, reducescatter_async
+from ronde.torch.sync_batch_norm import SyncBatchNorm
 
 __all__ = [
     "AbortedError",
@@ -84,6 +85,7 @@ __all__ = [
     "ResourceExhaustedError",
     "RondeError",
     "Sum",
+    "SyncBatchNorm",
     "SystemCallError",
     "UnsupportedError",
     "add_process_set",
