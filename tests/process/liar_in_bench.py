@@ -17,13 +17,13 @@ F32, F64, U8 = ops.DTYPES["float32"], ops.DTYPES["float64"], ops.DTYPES["uint8"]
 def allreduce(name, dtype, kind, values, op):
     data = (kind * len(values))(*values)
     at = ctypes.addressof(data)
-    handle = _ext.submit(name, ops.ALLREDUCE, dtype, (len(values),), at, at, op, 0, 1.0, 1.0, 0)
-    handles.synchronize(handles.remember(handle, data, lambda: None))
+    handle = _ext.submit(name, ops.ALLREDUCE, dtype, (len(values),), at, at, op, 0, 1.0, 1.0, 0, 0)
+    handles.synchronize(handles.remember(handle, data, lambda _: None))
 
 
 def barrier():
-    handle = _ext.submit(None, ops.BARRIER, U8, (), 0, 0, 0, 0, 1.0, 1.0, 0)
-    handles.synchronize(handles.remember(handle, None, lambda: None))
+    handle = _ext.submit(None, ops.BARRIER, U8, (), 0, 0, 0, 0, 1.0, 1.0, 0, 0)
+    handles.synchronize(handles.remember(handle, None, lambda _: None))
 
 
 def reduce():
