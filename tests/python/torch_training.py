@@ -7,6 +7,7 @@ distributed optimizer and this rank's share of them.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
 import warnings
@@ -203,6 +204,64 @@ class TrainingSuite(TorchSuite):
             for head, start in zip(heads, before, strict=True):
                 assert torch.allclose(head.weight, start - step / self.size, atol=1e-12)
         assert torch.equal(unused.weight, unused_before)
+
+    def check_backward_passes_within_no_sync(self) -> None:
+        """Any number of them, with one outside at the end or with step() alone, equals one big batch."""
+        model, reference = self.twins()
+        make = lambda m: torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)  # noqa: E731
+        optimizer = hvd.DistributedOptimizer(make(model), model.named_parameters())
+        plain = make(reference)
+        for step, parts in enumerate((1, 3, 2, 4)):
+            some = batches(parts)
+            for part, batch in enumerate(some):
+                last = part == parts - 1 and step % 2 == 0
+                with contextlib.nullcontext() if last else optimizer.no_sync():
+                    before = engine.counters()["tensors"]
+                    (loss_of(model, self.mine(batch)) / parts).backward()
+                    sent = engine.counters()["tensors"] - before
+                    assert last or sent == 0, "within no_sync() nothing is reduced"
+                (loss_of(reference, batch) / parts).backward()
+            optimizer.step()
+            plain.step()
+            optimizer.zero_grad()
+            plain.zero_grad()
+        assert worst(model, reference) <= 1e-12
+
+    def check_groups_of_gradients(self) -> None:
+        """Gradients of a group travel together; the order of the parameters and what has no gradient may differ."""
+        model, reference = self.twins()
+        parameters = list(model.named_parameters())
+        lists = [[p for _, p in parameters[:2]], [parameters[5][1], parameters[3][1]]]
+        for groups in (1, 2, 100, lists):
+            own = parameters[::-1] if self.rank % 2 else parameters
+            optimizer = hvd.DistributedOptimizer(
+                torch.optim.SGD([p for _, p in own], lr=0.1), own, groups=groups, gradient_predivide_factor=2.0
+            )
+            plain = torch.optim.SGD(reference.parameters(), lr=0.1)
+            for batch in batches(3):
+                train(model, optimizer, self.mine(batch))
+                train(reference, plain, batch)
+            assert worst(model, reference) <= 1e-12, groups
+            # Not every gradient of a group is there.
+            optimizer.zero_grad()
+            plain.zero_grad()
+            model[0](batch[0][self.rank :: self.size]).sum().backward()
+            reference[0](batch[0]).sum().div(self.size).backward()
+            optimizer.step()
+            plain.step()
+            assert worst(model, reference) <= 1e-12, groups
+
+    def check_groups_that_cannot_be(self) -> None:
+        model, _ = self.twins()
+        make = lambda groups: hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), groups=groups)  # noqa: E731
+        first = next(model.parameters())
+        stranger = torch.zeros(1, requires_grad=True)
+        for wrong in (-1, [[first, first]], [[first], [first]], [[stranger]], [["weight"]]):
+            self.raises(ValueError, lambda wrong=wrong: make(wrong), "groups")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), num_groups=2)
+        assert [entry.category for entry in caught] == [DeprecationWarning]
 
     def check_an_optimizer_of_a_process_set(self) -> None:
         """The first ranks but one train a model together; the last one trains its own without knowing of them."""

@@ -43,7 +43,8 @@ class ProcessSet:
         """``ranks`` in any order, each once. ``ValueError`` for what is no rank."""
         self.process_set_id: int | None = None
         self.ranks: list[int] | None = sorted(_as_ranks(ranks))
-        self._number: int | None = None  # the engine's, which is never used again
+        self._number: int | None = None  # the engine's, which is never used again before the next init()
+        self.registration = 0  # counts the sets that were ever registered in this process; 0: the set of all ranks
 
     def size(self) -> int | None:
         """How many ranks are in the set; None before ``init``."""
@@ -92,10 +93,13 @@ class _Registry:
         self.lock = threading.Lock()  # one change at a time
         self.sets: dict[int, ProcessSet] = {}
         self.freed: deque[int] = deque()
+        self.registrations = 0
 
     def add(self, added: ProcessSet, number: int) -> None:
         added.process_set_id = self.freed.popleft() if self.freed else len(self.sets) + 1
         added._number = number
+        self.registrations += 1
+        added.registration = self.registrations
         self.sets[added.process_set_id] = added
 
     def remove(self, removed: ProcessSet) -> None:

@@ -98,13 +98,15 @@ class Window:
         self._submitted.discard(key)
         self._left[key] = self.passes
 
-    def gradient_ready(self, key: Hashable) -> Ready:
-        """A backward pass has added to the gradient of ``key``."""
+    def gradient_ready(self, key: Hashable, counts: bool = True) -> Ready:
+        """A backward pass has added to the gradient of ``key``. One that does not count only opens the window."""
         if self.state is State.SETTLED:
             self.restart()
         if self.state is State.FRESH:
             self.state = State.OPEN
             self._opened_at = self._clock.steps
+        if not counts:
+            return Ready.KEEP
         self._left[key] -= 1
         if self._left[key] > 0:
             return Ready.KEEP

@@ -15,7 +15,7 @@ another one takes a parameter over) breaks that circle.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -29,7 +29,7 @@ from ronde.core.window import Ready, State, StepClock, Window
 from ronde.torch.compression import is_unchanged
 from ronde.torch.gradient_names import gradient_name
 from ronde.torch.placement import refuse_unsupported
-from ronde.torch.submission import MORE, call_in_place, send
+from ronde.torch.submission import MORE, Call, call_in_place, send, send_together
 
 _clock = StepClock()
 _owners = WeakTensorKeyDictionary()  # parameter → (weak reference to the Reducer whose hooks it has, its flight)
@@ -71,14 +71,31 @@ class _Flight:
             restore(reduced)
 
 
+class _Group:
+    """Parameters whose gradients are submitted together, in one order on all ranks, when the last of them is ready."""
+
+    __slots__ = ("places", "ready", "slots")
+
+    def __init__(self, members: Sequence[torch.nn.Parameter] = ()) -> None:
+        self.places = {parameter: place for place, parameter in enumerate(members)}
+        self.slots: list[_Slot] = []
+        self.ready: set[_Slot] = set()
+
+    def take_ready(self) -> list[_Slot]:
+        ready = sorted(self.ready, key=lambda slot: self.places.get(slot.parameter, 0))
+        self.ready.clear()
+        return ready
+
+
 class _Slot:
     """A parameter of a Reducer."""
 
-    __slots__ = ("flight", "hooks", "name", "node", "parameter", "taken_over")
+    __slots__ = ("flight", "group", "hooks", "name", "node", "parameter", "taken_over")
 
-    def __init__(self, parameter: torch.nn.Parameter, name: bytes) -> None:
+    def __init__(self, parameter: torch.nn.Parameter, name: bytes, group: _Group) -> None:
         self.parameter = parameter
         self.name = name
+        self.group = group
         self.flight = _Flight()
         self.hooks: list[Any] = []
         self.node: Any = None  # keeps the gradient accumulator, and so the hook on it, alive
@@ -97,13 +114,17 @@ class Reducer:
         prescale: float,
         postscale: float,
         process_set: ProcessSet,
+        groups: Sequence[Sequence[torch.nn.Parameter]] = (),
     ) -> None:
+        """``groups``: parameters whose gradients are reduced together; the others are reduced one by one."""
         self._compression = compression
         self.op = op
         self._prescale = prescale
         self._postscale = postscale
         self.process_set = process_set
+        self.holds = False  # backward passes only add to the gradients
         self._slots: dict[torch.nn.Parameter, _Slot] = {}
+        self._groups = {p: group for members in groups for group in (_Group(members),) for p in members}
         self.window = Window((), passes, _clock)
         self.add(list(named))
         self.window.expect_all()
@@ -115,7 +136,14 @@ class Reducer:
         """
         for name, parameter in named:
             refuse_unsupported(parameter, f"the gradient of the parameter '{name}' cannot be reduced")
-        slots = [_Slot(parameter, gradient_name(parameter, name)) for name, parameter in named]
+        slots = [
+            _Slot(
+                parameter,
+                gradient_name(parameter, name, self.process_set.registration),
+                self._groups.setdefault(parameter, _Group()),
+            )
+            for name, parameter in named
+        ]
         before = [_owners[slot.parameter] for slot in slots if slot.parameter in _owners]
         _wait_for_all(flight for _, flight in before)
         for slot in slots:
@@ -129,6 +157,7 @@ class Reducer:
             other.give_up(parameter)
         _owners[parameter] = (weakref.ref(self), slot.flight)
         self._slots[parameter] = slot
+        slot.group.slots.append(slot)
         self.window.add(slot)
         # The accumulator's own pre-hook runs before .grad is touched, and not at all under autograd.grad().
         with torch.enable_grad():
@@ -161,6 +190,7 @@ class Reducer:
             if kept:
                 self._raise_extra_backward(slot)
             slot.flight.wait()
+            slot.group.ready.discard(slot)
             window.forget(slot)
 
     def _raise_extra_backward(self, slot: _Slot) -> None:
@@ -172,36 +202,52 @@ class Reducer:
         )
 
     def _after_accumulation(self, slot: _Slot) -> None:
-        ready = self.window.gradient_ready(slot)
+        ready = self.window.gradient_ready(slot, counts=not self.holds)
         if ready is Ready.KEEP:
             return
+        slot.group.ready.add(slot)
+        if len(slot.group.ready) < len(slot.group.slots):
+            return
+        sent = slot.group.take_ready()
         try:
-            self._submit(slot, MORE if ready is Ready.SUBMIT_MORE else 0)
+            self._submit(sent, MORE if ready is Ready.SUBMIT_MORE else 0)
         except Exception:
-            self.window.forget(slot)
+            for each in sent:
+                self.window.forget(each)
             raise
         if self.window.is_complete:
             torch.autograd.Variable._execution_engine.queue_callback(self._await_all)
 
     # --- submitting and waiting --------------------------------------------------------------------------------------
 
-    def _submit(self, slot: _Slot, flags: int) -> None:
+    def _submit(self, slots: list[_Slot], flags: int) -> None:
+        calls, restores = zip(*map(self._call, slots), strict=True)
+        handles = [send(calls[0], flags)] if len(calls) == 1 else send_together(calls, flags)
+        for slot, handle, restore in zip(slots, handles, restores, strict=True):
+            slot.flight.handle, slot.flight.restore = handle, restore
+
+    def _call(self, slot: _Slot) -> tuple[Call, Callable[[torch.Tensor], None] | None]:
+        """The reduction of a gradient, and what puts its result back if it is not reduced in place."""
         gradient = slot.parameter.grad
         compressed, context = self._compression.compress(gradient)
         scales = (self._prescale, self._postscale)
         call = call_in_place(ALLREDUCE, compressed, slot.name, self.op, 0, *scales, self.process_set, bump=False)
-        slot.flight.handle = send(call, flags)
-        slot.flight.restore = None
-        if not is_unchanged(self._compression, gradient, compressed):
-            decompress = self._compression.decompress
-            slot.flight.restore = lambda reduced: gradient.copy_(decompress(reduced, context))
+        if is_unchanged(self._compression, gradient, compressed):
+            return call, None
+        decompress = self._compression.decompress
+        return call, lambda reduced: gradient.copy_(decompress(reduced, context))
+
+    def _restart(self) -> None:
+        for slot in self._slots.values():
+            slot.group.ready.clear()
+        self.window.restart()
 
     def _await_all(self) -> None:
         """Waits for everything in flight."""
         try:
             _wait_for_all(slot.flight for slot in self._slots.values())
         except Exception:
-            self.window.restart()
+            self._restart()
             raise
 
     def finish(self, groups: list[dict[str, Any]]) -> None:
@@ -224,8 +270,12 @@ class Reducer:
                 continue
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-            self._submit(slot, MORE)
+            slot.group.ready.add(slot)
             self.window.submitted_late(slot)
+        # Also what was ready in time, but not all of its group.
+        for slot in self._slots.values():
+            if slot.group.ready:
+                self._submit(slot.group.take_ready(), MORE)
         self._await_all()
         self.window.settle()
 
@@ -239,13 +289,13 @@ class Reducer:
     def drop(self) -> None:
         """Throws the window away: waits until the engine has let go of the gradients, and starts anew."""
         self._await_all()
-        self.window.restart()
+        self._restart()
 
     def forget(self) -> None:
         """Starts anew without a wait, when the engine has been shut down: nothing is in flight any more."""
         for slot in self._slots.values():
             slot.flight.handle = None
-        self.window.restart()
+        self._restart()
 
 
 def _wait_for_all(flights: Iterable[_Flight]) -> None:

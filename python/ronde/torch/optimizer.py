@@ -14,7 +14,7 @@ import math
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -26,6 +26,7 @@ from ronde.core.window import State
 from ronde.torch.allreduce import allreduce
 from ronde.torch.compression import Compression
 from ronde.torch.dtypes import CODE_OF
+from ronde.torch.gradient_groups import agreed, grouped
 from ronde.torch.gradients import Reducer
 
 
@@ -36,6 +37,8 @@ def DistributedOptimizer(  # the name that users know
     backward_passes_per_step: int = 1,
     op: int = Average,
     gradient_predivide_factor: float = 1.0,
+    num_groups: int = 0,
+    groups: int | Sequence[Sequence[torch.Tensor]] | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> torch.optim.Optimizer:
     """Wraps ``optimizer`` so that ``step()`` uses gradients reduced over all ranks of ``process_set``.
@@ -50,6 +53,11 @@ def DistributedOptimizer(  # the name that users know
     ``op``: Average, Sum, Min, Max or Product. ``gradient_predivide_factor`` f, with Average only: gradients are
     divided by f before the sum and by size/f after it.
 
+    ``groups``: parameters whose gradients are reduced together, when the last of them is ready: a number of nearly
+    equal groups, or lists of parameters, each in one list; those in none are reduced one by one. All ranks group by
+    name as the first rank does, which they hear when the optimizer is made. ``num_groups`` is the old way to give the
+    number.
+
     With one rank, and on a rank that is not in the set, no hooks are made and nothing is reduced. Raises ``ValueError``
     if ``init()`` has not been called.
     """
@@ -62,10 +70,16 @@ def DistributedOptimizer(  # the name that users know
     f = gradient_predivide_factor
     if not (f > 0 and math.isfinite(f) and math.isfinite(1.0 / f)):
         raise ValueError(f"gradient_predivide_factor must be a positive finite number, not {f}")
+    if num_groups != 0:
+        warnings.warn("the argument 'num_groups' is deprecated: use groups", DeprecationWarning, stacklevel=2)
+        groups = num_groups if groups is None else groups
     named = _named(optimizer, named_parameters)
+    parts = grouped(named, groups)
     wrapped = _rewrapped(optimizer)
     if engine.size() > 1 and is_taking_part(process_set) and process_set.size() > 1:
-        reducer = Reducer(named, compression, op, backward_passes_per_step, 1.0 / f, f, process_set)
+        reducer = Reducer(
+            named, compression, op, backward_passes_per_step, 1.0 / f, f, process_set, agreed(parts, named, process_set)
+        )
         wrapped._reducer = reducer
         weakref.finalize(wrapped, reducer.remove_hooks).atexit = False
     return wrapped
@@ -169,6 +183,20 @@ class _Distributed:
             yield
         finally:
             self._should_synchronize = True
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within it any number of backward passes only add to the gradients. They are reduced with those of the next
+        backward pass outside of it, or by ``step()``.
+        """
+        if self._reducer is None:
+            yield
+            return
+        before, self._reducer.holds = self._reducer.holds, True
+        try:
+            yield
+        finally:
+            self._reducer.holds = before
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Reduces the gradients and lets the optimizer step.

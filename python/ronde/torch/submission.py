@@ -39,6 +39,12 @@ def send(call: Call, flags: int = 0, splits: tuple[int, ...] | None = None) -> i
     return remember(_ext.submit(*call.fields, flags, splits), call.keep, call.finish)
 
 
+def send_together(calls: Sequence[Call], flags: int = 0) -> list[int]:
+    """Submits the operations as a group. Returns a handle for each."""
+    handles = _ext.submit_group([call.fields for call in calls], flags)
+    return [remember(handle, call.keep, call.finish) for handle, call in zip(handles, calls, strict=True)]
+
+
 def send_group(calls: Sequence[Call], result: Callable[[list[Any]], Any]) -> int:
     """Submits the operations as a group, which is done as a whole or not at all. Returns the one handle of all;
     ``result`` makes what it gives from what the operations give.
