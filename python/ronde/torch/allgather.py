@@ -16,7 +16,7 @@ from ronde.core.handles import synchronize
 from ronde.core.ops import ALLGATHER, Average
 from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.allreduce import allreduce
-from ronde.torch.submission import Call, call_for_rows, encode, require_tensor, send
+from ronde.torch.submission import Call, call_for_rows, encode, name_of_backward, require_tensor, send
 
 
 def allgather_async(tensor: torch.Tensor, name: str | None = None, process_set: ProcessSet = global_process_set) -> int:
@@ -50,7 +50,7 @@ class _Allgather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor):
-        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        name = name_of_backward(ctx.name)
         reduced = allreduce(gradient, name=name, op=Average, process_set=ctx.process_set)
         here = ctx.process_set.rank()
         return reduced.narrow(0, sum(ctx.rows[:here]), ctx.rows[here]), None, None

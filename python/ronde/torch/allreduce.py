@@ -19,7 +19,7 @@ from ronde.core.handles import synchronize
 from ronde.core.ops import ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, resolve_op
 from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.compression import Compression
-from ronde.torch.submission import call_in_place, call_into_new, encode, require_tensor, send
+from ronde.torch.submission import call_in_place, call_into_new, encode, name_of_backward, require_tensor, send
 
 
 def allreduce_async(
@@ -124,7 +124,7 @@ class _Allreduce(torch.autograd.Function):
             raise NotImplementedError(
                 f"allreduce with op={REDUCE_OP_NAMES[ctx.reduce_op]} has no gradient: detach its input"
             )
-        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        name = name_of_backward(ctx.name)
         reduced = allreduce(
             gradient,
             name=name,

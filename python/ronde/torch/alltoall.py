@@ -19,7 +19,7 @@ import torch
 from ronde.core.handles import synchronize
 from ronde.core.ops import ALLTOALL
 from ronde.core.process_sets import ProcessSet, global_process_set
-from ronde.torch.submission import call_for_rows, encode, require_tensor, send
+from ronde.torch.submission import call_for_rows, encode, name_of_backward, require_tensor, send
 
 Splits = torch.Tensor | Sequence[int] | None
 
@@ -103,7 +103,7 @@ class _Alltoall(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor, _: torch.Tensor):
-        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        name = name_of_backward(ctx.name)
         returned, _ = alltoall(gradient, ctx.rows, name, ctx.process_set)
         for_nobody = returned.new_zeros(ctx.given - returned.shape[0], *returned.shape[1:])
         return torch.cat([returned, for_nobody]), None, None, None, None

@@ -19,7 +19,7 @@ from ronde.core.ops import BROADCAST, Average
 from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.allreduce import allreduce
 from ronde.torch.placement import refuse_unsupported
-from ronde.torch.submission import MORE, call_in_place, call_into_new, encode, require_tensor, send
+from ronde.torch.submission import MORE, call_in_place, call_into_new, encode, name_of_backward, require_tensor, send
 
 
 def broadcast_async(
@@ -92,6 +92,6 @@ class _Broadcast(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor):
-        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        name = name_of_backward(ctx.name)
         reduced = allreduce(gradient, name=name, op=Average, process_set=ctx.process_set)
         return reduced if engine.rank() == ctx.root_rank else reduced * 0, None, None, None

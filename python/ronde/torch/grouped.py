@@ -18,7 +18,16 @@ from ronde.core.ops import ALLGATHER, ALLREDUCE, REDUCE_OP_NAMES, Average, Sum, 
 from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch import reducescatter
 from ronde.torch.compression import Compression
-from ronde.torch.submission import Call, call_for_rows, call_in_place, call_into_new, encode, require_tensor, send_group
+from ronde.torch.submission import (
+    Call,
+    call_for_rows,
+    call_in_place,
+    call_into_new,
+    encode,
+    name_of_backward,
+    require_tensor,
+    send_group,
+)
 
 Tensors = Sequence[torch.Tensor]
 
@@ -208,10 +217,6 @@ def _decompress(compression: Any, tensors: Tensors, contexts: list[Any]) -> list
     return [compression.decompress(*pair) for pair in zip(tensors, contexts, strict=True)]
 
 
-def _gradient_name(name: str | None) -> str | None:
-    return None if name is None else f"{name}.gradient"
-
-
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +245,7 @@ class _GroupedAllreduce(torch.autograd.Function):
             )
         reduced = grouped_allreduce(
             gradients,
-            name=_gradient_name(ctx.name),
+            name=name_of_backward(ctx.name),
             op=ctx.reduce_op,
             prescale_factor=ctx.prescale,
             postscale_factor=ctx.postscale,
@@ -258,7 +263,7 @@ class _GroupedAllgather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor):
-        reduced = grouped_allreduce(gradients, name=_gradient_name(ctx.name), op=Average, process_set=ctx.process_set)
+        reduced = grouped_allreduce(gradients, name=name_of_backward(ctx.name), op=Average, process_set=ctx.process_set)
         here = ctx.process_set.rank()
         own = [
             gradient.narrow(0, sum(rows[:here]), rows[here]) for gradient, rows in zip(reduced, ctx.rows, strict=True)
@@ -285,5 +290,5 @@ class _GroupedReducescatter(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor):
         scale = reducescatter.scale_of_gradient(ctx.reduce_op, ctx.prescale, ctx.postscale, ctx.process_set)
         scaled = [gradient * scale for gradient in gradients]
-        gathered = grouped_allgather(scaled, _gradient_name(ctx.name), ctx.process_set)
+        gathered = grouped_allgather(scaled, name_of_backward(ctx.name), ctx.process_set)
         return None, None, None, None, None, *gathered

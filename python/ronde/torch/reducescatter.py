@@ -18,7 +18,7 @@ from ronde.core.ops import REDUCE_OP_NAMES, REDUCESCATTER, Average, Sum, resolve
 from ronde.core.process_sets import ProcessSet, global_process_set
 from ronde.torch.allgather import allgather
 from ronde.torch.compression import Compression
-from ronde.torch.submission import Call, call_for_rows, encode, require_tensor, send
+from ronde.torch.submission import Call, call_for_rows, encode, name_of_backward, require_tensor, send
 
 
 def reducescatter_async(
@@ -95,5 +95,5 @@ class _Reducescatter(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor):
         scale = scale_of_gradient(ctx.reduce_op, ctx.prescale, ctx.postscale, ctx.process_set)
-        name = None if ctx.name is None else f"{ctx.name}.gradient"
+        name = name_of_backward(ctx.name)
         return allgather(gradient * scale, name, ctx.process_set), None, None, None, None, None

@@ -138,6 +138,11 @@ def call_for_rows(
     return Call(fields, host, finish)
 
 
+def name_of_backward(name: str | None) -> str | None:
+    """Under which name the gradient of an operation travels."""
+    return None if name is None else f"{name}.gradient"
+
+
 def encode(name: str | None) -> bytes | None:
     return None if name is None else name.encode()
 
