@@ -4,10 +4,9 @@
 // back what the member sends to itself.
 #include "collective/run/alone.h"
 
-#include <algorithm>
-
 #include "collective/run/copy.h"
 #include "collective/run/cursor.h"
+#include "collective/run/exchange.h"
 
 namespace ronde::collective {
 namespace {
@@ -48,18 +47,12 @@ class AloneAlltoall final : public Running {
   explicit AloneAlltoall(const BoundBatch& bound) : bound_(&bound) {}
 
   Result<Progress> advance() override {
+    if (allocated_) return rows_.copy_piece() ? Progress::Working : Progress::Done;
     const Binding& binding = bound_->bindings[0];
-    const Batch& batch = bound_->batch;
-    if (!allocated_) {
-      RONDE_ASSIGN(out_, bound_->allocate(0, binding.splits));
-      allocated_ = true;
-      bytes_ = static_cast<size_t>(binding.splits[0] * row_count(batch.tensors[0].shape)) * size_of(batch.dtype);
-      return Progress::Working;
-    }
-    if (at_ == bytes_) return Progress::Done;
-    const size_t piece = std::min(bytes_ - at_, static_cast<size_t>(kBlockBytes));
-    copy_bytes(out_ + at_, static_cast<const std::byte*>(binding.in) + at_, piece);
-    at_ += piece;
+    RONDE_ASSIGN(std::byte* const out, bound_->allocate(0, binding.splits));
+    const ExchangePart own = exchange_parts(binding.splits, row_bytes(bound_->batch))[0];
+    rows_ = OwnRows(static_cast<const std::byte*>(binding.in), out, own.bytes);
+    allocated_ = true;
     return Progress::Working;
   }
   std::vector<Rank> waits_for() const override { return {}; }
@@ -67,9 +60,7 @@ class AloneAlltoall final : public Running {
  private:
   const BoundBatch* bound_;
   bool allocated_ = false;
-  std::byte* out_ = nullptr;  // may be null where there is nothing to copy
-  size_t bytes_ = 0;
-  size_t at_ = 0;
+  OwnRows rows_;
 };
 
 }  // namespace

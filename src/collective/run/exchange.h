@@ -2,11 +2,13 @@
 // What an alltoall exchanges with each member, as bytes of its one tensor.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "collective/run/copy.h"
 #include "op/batch.h"
 
 namespace ronde::collective {
@@ -32,7 +34,28 @@ inline std::vector<ExchangePart> exchange_parts(std::span<const int64_t> rows, s
   return out;
 }
 
-// What is copied in one piece of work.
-constexpr size_t kOwnPieceBytes = 256 * 1024;
+// The rows that a member has for itself: from its input to its output, a piece of work at a time.
+class OwnRows {
+ public:
+  OwnRows() = default;
+  OwnRows(const std::byte* from, std::byte* to, size_t bytes) : from_(from), to_(to), bytes_(bytes) {}
+
+  // False: nothing is left.
+  bool copy_piece() {
+    constexpr size_t kPieceBytes = 256 * 1024;
+    const size_t piece = std::min(kPieceBytes, bytes_ - copied_);
+    if (piece == 0) return false;
+    copy_bytes(to_ + copied_, from_ + copied_, piece);
+    copied_ += piece;
+    return true;
+  }
+  bool done() const { return copied_ == bytes_; }
+
+ private:
+  const std::byte* from_ = nullptr;
+  std::byte* to_ = nullptr;
+  size_t bytes_ = 0;
+  size_t copied_ = 0;
+};
 
 }  // namespace ronde::collective

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "collective/run/copy.h"
-
 namespace ronde::collective {
 namespace {
 
@@ -79,7 +77,7 @@ Result<Progress> PairwiseAlltoall::advance() {
     over_ = true;
     return Progress::Done;
   }
-  return moved || keep_own() ? Progress::Working : Progress::Blocked;
+  return moved || own_.copy_piece() ? Progress::Working : Progress::Blocked;
 }
 
 Result<bool> PairwiseAlltoall::begin_data() {
@@ -90,6 +88,9 @@ Result<bool> PairwiseAlltoall::begin_data() {
   }
   RONDE_ASSIGN(out_, bound_->allocate(0, rows_from_));
   parts_in_ = exchange_parts(rows_from_, row_bytes(bound_->batch));
+  const ExchangePart& from = parts_out_[self_];
+  const auto* const input = static_cast<const std::byte*>(bound_->bindings[0].in);
+  own_ = OwnRows(input + from.begin, out_ + parts_in_[self_].begin, from.bytes);
   skip_done(send_at_, true);
   skip_done(receive_at_, false);
   return true;
@@ -146,20 +147,8 @@ bool PairwiseAlltoall::retire() {
   return sends_.size() + receives_.size() != before;
 }
 
-// A piece of the own rows, when there is nothing else to do.
-bool PairwiseAlltoall::keep_own() {
-  const ExchangePart& from = parts_out_[self_];
-  const size_t bytes = std::min(kOwnPieceBytes, from.bytes - kept_);
-  if (bytes == 0) return false;
-  const auto* const input = static_cast<const std::byte*>(bound_->bindings[0].in);
-  copy_bytes(out_ + parts_in_[self_].begin + kept_, input + from.begin + kept_, bytes);
-  kept_ += bytes;
-  return true;
-}
-
 bool PairwiseAlltoall::all_done() const {
-  return send_at_.round == size() && receive_at_.round == size() && sends_.empty() && receives_.empty() &&
-         kept_ == parts_out_[self_].bytes;
+  return send_at_.round == size() && receive_at_.round == size() && sends_.empty() && receives_.empty() && own_.done();
 }
 
 std::vector<Rank> PairwiseAlltoall::waits_for() const {

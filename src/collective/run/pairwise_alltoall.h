@@ -54,7 +54,6 @@ class PairwiseAlltoall final : public Running {
   bool post_receive();
   bool post_send();
   bool retire();
-  bool keep_own();
   bool all_done() const;
   size_t size() const { return uses_.size(); }
   size_t receives_from(size_t round) const { return (self_ + size() - round) % size(); }
@@ -76,7 +75,7 @@ class PairwiseAlltoall final : public Running {
   Place receive_at_;
   std::deque<Posted> sends_;
   std::deque<Posted> receives_;
-  size_t kept_ = 0;  // bytes of the own rows that are in the output
+  OwnRows own_;
   Status failed_;
   bool over_ = false;  // the batch has let go of all memory
 };

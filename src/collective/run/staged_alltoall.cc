@@ -40,7 +40,7 @@ class StagedAlltoall final : public Running {
     if (is_done()) return Progress::Done;
     // Others wait for the own block of this step; those of later steps can wait.
     const bool late = packed_ <= step_;
-    if (!(late && pack()) && !unpack() && !pack() && !keep_own()) return Progress::Blocked;
+    if (!(late && pack()) && !unpack() && !pack() && !own_.copy_piece()) return Progress::Blocked;
     return is_done() ? Progress::Done : Progress::Working;
   }
   std::vector<Rank> waits_for() const override { return party_.waits_for(); }
@@ -58,6 +58,8 @@ class StagedAlltoall final : public Running {
     party_.publish_done(0);
     RONDE_ASSIGN(out_, bound_->allocate(0, rows));
     receives_ = exchange_parts(rows, row_bytes_);
+    const ExchangePart& from = sends_[party_.self()];
+    own_ = OwnRows(input() + from.begin, out_ + receives_[party_.self()].begin, from.bytes);
     return is_done() ? Progress::Done : Progress::Working;
   }
 
@@ -78,16 +80,7 @@ class StagedAlltoall final : public Running {
     return out;
   }
 
-  // A piece of the own rows.
-  bool keep_own() {
-    const ExchangePart from = sends_[party_.self()];
-    const size_t bytes = std::min(kOwnPieceBytes, from.bytes - kept_);
-    if (bytes == 0) return false;
-    copy_bytes(out_ + receives_[party_.self()].begin + kept_, input() + from.begin + kept_, bytes);
-    kept_ += bytes;
-    return true;
-  }
-  bool is_done() const { return step_ > steps_ && kept_ == sends_[party_.self()].bytes; }
+  bool is_done() const { return step_ > steps_ && own_.done(); }
 
   bool pack() {
     if (packed_ > own_blocks_ || !party_.slot_is_free(packed_)) return false;
@@ -102,8 +95,8 @@ class StagedAlltoall final : public Running {
   }
 
   bool unpack() {
-    if (step_ > steps_ || (packed_ <= step_ && step_ <= own_blocks_))
-      return false;  // the own block belongs to the step
+    const bool owes_block = packed_ <= step_ && step_ <= own_blocks_;  // which belongs to the step
+    if (step_ > steps_ || owes_block) return false;
     for (; from_ < party_.size(); ++from_) {
       const ExchangePart piece = from_ == party_.self() ? ExchangePart{} : block_of(receives_[from_], step_);
       if (piece.bytes == 0) continue;
@@ -136,7 +129,7 @@ class StagedAlltoall final : public Running {
   uint64_t packed_ = 1;  // the next block to pack
   uint64_t step_ = 1;    // the next block to read
   size_t from_ = 0;      // the member to read next
-  size_t kept_ = 0;      // bytes of the own rows that are in the output
+  OwnRows own_;
 };
 
 }  // namespace
